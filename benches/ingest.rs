@@ -5,10 +5,13 @@
 //! Both take turns. "raw" is one writer thread that takes whatever its producers have handed in, inserts it into one
 //! table and commits (WAL, synchronous=NORMAL, and one sync for all within 40 ms: the rule of `"durability": "crash"`);
 //! each producer waits for the commit before its next event, as a hook does. "serve" is the real server with as many
-//! keep-alive connections as there are producers, each of which waits for its answer as a hook does.
+//! keep-alive connections as there are producers, each of which waits for its answer as a hook does. "socket" lies
+//! between them: raw's insert behind serve's requests, by one thread that reads no event and works nothing out. It is what
+//! nobody who is asked over a socket can beat, so raw ▸ socket is the price of the socket and socket ▸ serve ours.
 
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
+use headspace_platform::net::hook_request::{self, Recognized};
 use headspace_platform::net::socket;
 use rusqlite::{Connection, params};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -18,7 +21,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Barrier, mpsc};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const BUDGET: f64 = 0.6;
@@ -98,9 +102,8 @@ fn raw(path: &Path, options: &Options, first: u64) -> f64 {
     let (sender, receiver) = mpsc::channel::<Handed>();
     let path = path.to_owned();
     let writer = std::thread::spawn(move || write_raw(&path, &receiver));
-    let senders: Vec<_> = (0..options.connections)
-        .map(|_| std::sync::Mutex::new((sender.clone(), mpsc::sync_channel::<()>(1))))
-        .collect();
+    let senders: Vec<_> =
+        (0..options.connections).map(|_| Mutex::new((sender.clone(), mpsc::sync_channel::<()>(1)))).collect();
     drop(sender);
     let rate = measure(options.seconds, options.connections, first, |worker, n| {
         let own = senders[worker].lock().expect("one user each");
@@ -114,39 +117,120 @@ fn raw(path: &Path, options: &Options, first: u64) -> f64 {
 }
 
 fn write_raw(path: &Path, receiver: &mpsc::Receiver<Handed>) {
-    let db = Connection::open(path).expect("a database");
-    db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).expect("WAL");
-    db.pragma_update(None, "synchronous", "NORMAL").expect("NORMAL");
-    db.execute_batch("CREATE TABLE IF NOT EXISTS events(id INTEGER PRIMARY KEY, at INTEGER, body TEXT)")
-        .expect("a table");
-    let (written, ended) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));
-    let log = std::fs::File::open(path.with_extension("db-wal")).expect("the log");
-    let (to_sync, end) = (Arc::clone(&written), Arc::clone(&ended));
-    let syncing = std::thread::spawn(move || {
-        while !end.load(Ordering::Relaxed) {
-            std::thread::sleep(SYNC_EVERY);
-            if to_sync.swap(false, Ordering::Relaxed) {
-                log.sync_data().expect("a sync");
-            }
-        }
-    });
+    let table = RawTable::open(path);
     while let Ok(first) = receiver.recv() {
         let mut batch = vec![first];
         batch.extend(receiver.try_iter());
-        db.execute_batch("BEGIN IMMEDIATE").expect("a transaction");
-        for (body, _) in &batch {
-            db.prepare_cached("INSERT INTO events(at, body) VALUES (?1, ?2)")
-                .and_then(|mut insert| insert.execute(params![1, body]))
-                .expect("an insert");
-        }
-        db.execute_batch("COMMIT").expect("a commit");
-        written.store(true, Ordering::Relaxed);
+        table.commit(batch.iter().map(|(body, _)| body.as_str()));
         for (_, done) in batch {
             let _ = done.send(());
         }
     }
-    ended.store(true, Ordering::Relaxed);
-    syncing.join().expect("the last sync");
+}
+
+/// One table and nothing else, synced as the server syncs.
+struct RawTable {
+    db: Connection,
+    written: Arc<AtomicBool>,
+    ended: Arc<AtomicBool>,
+    syncing: Option<JoinHandle<()>>,
+}
+
+impl RawTable {
+    fn open(path: &Path) -> RawTable {
+        let db = Connection::open(path).expect("a database");
+        db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).expect("WAL");
+        db.pragma_update(None, "synchronous", "NORMAL").expect("NORMAL");
+        db.execute_batch("CREATE TABLE IF NOT EXISTS events(id INTEGER PRIMARY KEY, at INTEGER, body TEXT)")
+            .expect("a table");
+        let (written, ended) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));
+        let log = std::fs::File::open(path.with_extension("db-wal")).expect("the log");
+        let (to_sync, end) = (Arc::clone(&written), Arc::clone(&ended));
+        let syncing = std::thread::spawn(move || {
+            while !end.load(Ordering::Relaxed) {
+                std::thread::sleep(SYNC_EVERY);
+                if to_sync.swap(false, Ordering::Relaxed) {
+                    log.sync_data().expect("a sync");
+                }
+            }
+        });
+        RawTable { db, written, ended, syncing: Some(syncing) }
+    }
+
+    fn commit<'a>(&self, bodies: impl Iterator<Item = &'a str>) {
+        self.db.execute_batch("BEGIN IMMEDIATE").expect("a transaction");
+        for body in bodies {
+            self.db
+                .prepare_cached("INSERT INTO events(at, body) VALUES (?1, ?2)")
+                .and_then(|mut insert| insert.execute(params![1, body]))
+                .expect("an insert");
+        }
+        self.db.execute_batch("COMMIT").expect("a commit");
+        self.written.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for RawTable {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.syncing.take().map(|syncing| syncing.join().expect("the last sync"));
+    }
+}
+
+/// Stores what is posted on these connections, as [`write_raw`] does, until all of them are closed.
+fn write_posted(path: &Path, connections: Vec<UnixStream>) {
+    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+    struct Posted {
+        stream: UnixStream,
+        buffer: Vec<u8>,
+        length: usize,
+    }
+    let table = RawTable::open(path);
+    let buffer = || vec![0; hook_request::MAX_REQUEST];
+    let posted = connections.into_iter().map(|stream| Posted { stream, buffer: buffer(), length: 0 });
+    let mut posted: Vec<Posted> = posted.collect();
+    while !posted.is_empty() {
+        let sockets = posted.iter().map(|posted| posted.stream.as_fd());
+        let mut readable = socket::wait_readable(sockets, Duration::from_secs(10)).into_iter();
+        posted.retain_mut(|posted| {
+            let readable = readable.next() == Some(true);
+            posted.length =
+                if readable { posted.stream.read(&mut posted.buffer).expect("a request") } else { 0 };
+            !readable || posted.length > 0
+        });
+        let mut asked: Vec<&mut Posted> = posted.iter_mut().filter(|posted| posted.length > 0).collect();
+        if asked.is_empty() {
+            continue;
+        }
+        table.commit(asked.iter().map(|posted| {
+            match hook_request::recognize(&posted.buffer[..posted.length]) {
+                Recognized::Whole { body, .. } => std::str::from_utf8(body).expect("text"),
+                other => panic!("a request in one piece, not {other:?}"),
+            }
+        }));
+        for posted in &mut asked {
+            posted.stream.write_all(ANSWER).expect("an answer");
+        }
+    }
+}
+
+fn over_socket(path: &Path, options: &Options, first: u64) -> f64 {
+    let pairs = (0..options.connections).map(|_| UnixStream::pair().expect("a connection"));
+    let (ours, theirs): (Vec<_>, Vec<_>) = pairs.unzip();
+    let path = path.to_owned();
+    let writer = std::thread::spawn(move || write_posted(&path, theirs));
+    let clients: Vec<_> = ours.into_iter().map(|stream| Mutex::new(Client::on(stream))).collect();
+    let rate = post_all(options, first, &clients);
+    drop(clients);
+    writer.join().expect("the writer ends");
+    rate
+}
+
+fn post_all(options: &Options, first: u64, clients: &[Mutex<Client>]) -> f64 {
+    measure(options.seconds, options.connections, first, |worker, n| {
+        let mut client = clients[worker].lock().expect("one user each");
+        client.post(SLUGS[n as usize % 2], &event(worker, n));
+    })
 }
 
 struct Server(Child, u16);
@@ -188,7 +272,10 @@ struct Client {
 impl Client {
     fn connect(home: &Path) -> Client {
         let socket = home.join(".local/state/headspace/headspace.sock");
-        let stream = UnixStream::connect(socket).expect("a connection");
+        Client::on(UnixStream::connect(socket).expect("a connection"))
+    }
+
+    fn on(stream: UnixStream) -> Client {
         Client { stream, buffer: vec![0; 16 << 10] }
     }
 
@@ -249,34 +336,34 @@ fn main() {
     let options = options();
     let dir = tempfile::tempdir().expect("a directory");
     let server = Server::start(&options.bin, dir.path());
-    let clients: Arc<Vec<_>> = Arc::new(
-        (0..options.connections).map(|_| std::sync::Mutex::new(Client::connect(dir.path()))).collect(),
-    );
+    let clients: Vec<_> = (0..options.connections).map(|_| Mutex::new(Client::connect(dir.path()))).collect();
     let (mut raw_best, mut serve_best, mut ratios) = (0f64, 0f64, Vec::new());
     println!("{} connections, {} s each", options.connections, options.seconds);
     for round in 0..options.rounds {
         let first = round as u64 * 1_000_000_000;
+        let cost = |seconds: f64, rate: f64| seconds / rate / options.seconds * 1e6;
         let own = cpu("self");
         let raw = raw(&dir.path().join("raw.db"), &options, first);
-        let mut used = [cpu("self") - own, 0.0, 0.0];
+        let raw_cost = cost(cpu("self") - own, raw);
+        let own = cpu("self");
+        let socket = over_socket(&dir.path().join("socket.db"), &options, first);
+        let socket_cost = cost(cpu("self") - own, socket);
         let (own, theirs) = (cpu("self"), cpu(&server.0.id().to_string()));
         let before = counts(server.1);
-        let serve = measure(options.seconds, options.connections, first, |worker, n| {
-            clients[worker].lock().expect("one user each").post(SLUGS[n as usize % 2], &event(worker, n));
-        });
-        (used[1], used[2]) = (cpu(&server.0.id().to_string()) - theirs, cpu("self") - own);
+        let serve = post_all(&options, first, &clients);
+        let serve_cost = cost(cpu(&server.0.id().to_string()) - theirs, serve);
+        let client_cost = cost(cpu("self") - own, serve);
         let stored = counts(server.1);
         let (events, commits) = (stored.1 - before.1, stored.0 - before.0);
         let together = events / commits.max(1.0);
-        let cost = |seconds: f64, rate: f64| seconds / rate / options.seconds * 1e6;
         println!(
-            "CPU per event: raw {:.0} µs; serve {:.0} µs, its clients {:.0} µs",
-            cost(used[0], raw),
-            cost(used[1], serve),
-            cost(used[2], serve)
+            "CPU per event: raw {raw_cost:.0} µs; socket {socket_cost:.0} µs with its clients; \
+             serve {serve_cost:.0} µs, its clients {client_cost:.0} µs"
         );
         println!(
-            "raw {raw:>8.0}/s   serve {serve:>8.0}/s   ratio {:.2}   {together:.1} events per commit",
+            "raw {raw:>8.0}/s   socket {socket:>8.0}/s (serve is {:.2} of it)   serve {serve:>8.0}/s   ratio {:.2}   \
+             {together:.1} events per commit",
+            serve / socket,
             serve / raw
         );
         (raw_best, serve_best) = (raw_best.max(raw), serve_best.max(serve));
