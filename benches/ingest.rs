@@ -1,10 +1,10 @@
 //! Stored events per second through the server's socket, against what SQLite itself can do with the same events in the same run.
 //!
-//!     cargo bench --bench ingest -- [--bin PATH] [--seconds N] [--rounds N] [--connections N]
+//!     cargo bench --bench ingest -- [--bin PATH] [--seconds N] [--rounds N] [--connections N] [--durability crash|power]
 //!
 //! Both take turns. "raw" is one writer thread that takes whatever its producers have handed in, inserts it into one
-//! table and commits (WAL, synchronous=NORMAL, and one sync for all within 40 ms: the rule of `"durability": "crash"`);
-//! each producer waits for the commit before its next event, as a hook does. "serve" is the real server with as many
+//! table and commits (WAL, synchronous=NORMAL, and one sync for all within 40 ms: the rule of `"durability": "crash"`;
+//! with `--durability power`, synchronous=FULL, a sync before every answer); each producer waits for the commit before its next event, as a hook does. "serve" is the real server with as many
 //! keep-alive connections as there are producers, each of which waits for its answer as a hook does. "socket" lies
 //! between them: raw's insert behind serve's requests, by one thread that reads no event and works nothing out. It is what
 //! nobody who is asked over a socket can beat, so raw ▸ socket is the price of the socket and socket ▸ serve ours.
@@ -36,6 +36,8 @@ struct Options {
     seconds: f64,
     rounds: usize,
     connections: usize,
+    /// Both sides sync before they answer.
+    power: bool,
 }
 
 fn options() -> Options {
@@ -44,6 +46,7 @@ fn options() -> Options {
         seconds: 3.0,
         rounds: 3,
         connections: 16,
+        power: false,
     };
     let mut args = std::env::args().skip(1).filter(|arg| arg != "--bench");
     while let (Some(name), Some(value)) = (args.next(), args.next()) {
@@ -52,6 +55,7 @@ fn options() -> Options {
             "--seconds" => options.seconds = value.parse().expect("a number"),
             "--rounds" => options.rounds = value.parse().expect("a number"),
             "--connections" => options.connections = value.parse().expect("a number"),
+            "--durability" => options.power = value == "power",
             other => panic!("unknown option {other}"),
         }
     }
@@ -100,8 +104,8 @@ type Handed = (String, mpsc::SyncSender<()>);
 
 fn raw(path: &Path, options: &Options, first: u64) -> f64 {
     let (sender, receiver) = mpsc::channel::<Handed>();
-    let path = path.to_owned();
-    let writer = std::thread::spawn(move || write_raw(&path, &receiver));
+    let (path, power) = (path.to_owned(), options.power);
+    let writer = std::thread::spawn(move || write_raw(&path, power, &receiver));
     let senders: Vec<_> =
         (0..options.connections).map(|_| Mutex::new((sender.clone(), mpsc::sync_channel::<()>(1)))).collect();
     drop(sender);
@@ -116,8 +120,8 @@ fn raw(path: &Path, options: &Options, first: u64) -> f64 {
     rate
 }
 
-fn write_raw(path: &Path, receiver: &mpsc::Receiver<Handed>) {
-    let table = RawTable::open(path);
+fn write_raw(path: &Path, power: bool, receiver: &mpsc::Receiver<Handed>) {
+    let table = RawTable::open(path, power);
     while let Ok(first) = receiver.recv() {
         let mut batch = vec![first];
         batch.extend(receiver.try_iter());
@@ -137,10 +141,10 @@ struct RawTable {
 }
 
 impl RawTable {
-    fn open(path: &Path) -> RawTable {
+    fn open(path: &Path, power: bool) -> RawTable {
         let db = Connection::open(path).expect("a database");
         db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).expect("WAL");
-        db.pragma_update(None, "synchronous", "NORMAL").expect("NORMAL");
+        db.pragma_update(None, "synchronous", if power { "FULL" } else { "NORMAL" }).expect("a sync rule");
         db.execute_batch("CREATE TABLE IF NOT EXISTS events(id INTEGER PRIMARY KEY, at INTEGER, body TEXT)")
             .expect("a table");
         let (written, ended) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));
@@ -149,7 +153,7 @@ impl RawTable {
         let syncing = std::thread::spawn(move || {
             while !end.load(Ordering::Relaxed) {
                 std::thread::sleep(SYNC_EVERY);
-                if to_sync.swap(false, Ordering::Relaxed) {
+                if !power && to_sync.swap(false, Ordering::Relaxed) {
                     log.sync_data().expect("a sync");
                 }
             }
@@ -178,14 +182,14 @@ impl Drop for RawTable {
 }
 
 /// Stores what is posted on these connections, as [`write_raw`] does, until all of them are closed.
-fn write_posted(path: &Path, connections: Vec<UnixStream>) {
+fn write_posted(path: &Path, power: bool, connections: Vec<UnixStream>) {
     const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
     struct Posted {
         stream: UnixStream,
         buffer: Vec<u8>,
         length: usize,
     }
-    let table = RawTable::open(path);
+    let table = RawTable::open(path, power);
     let buffer = || vec![0; hook_request::MAX_REQUEST];
     let posted = connections.into_iter().map(|stream| Posted { stream, buffer: buffer(), length: 0 });
     let mut posted: Vec<Posted> = posted.collect();
@@ -217,8 +221,8 @@ fn write_posted(path: &Path, connections: Vec<UnixStream>) {
 fn over_socket(path: &Path, options: &Options, first: u64) -> f64 {
     let pairs = (0..options.connections).map(|_| UnixStream::pair().expect("a connection"));
     let (ours, theirs): (Vec<_>, Vec<_>) = pairs.unzip();
-    let path = path.to_owned();
-    let writer = std::thread::spawn(move || write_posted(&path, theirs));
+    let (path, power) = (path.to_owned(), options.power);
+    let writer = std::thread::spawn(move || write_posted(&path, power, theirs));
     let clients: Vec<_> = ours.into_iter().map(|stream| Mutex::new(Client::on(stream))).collect();
     let rate = post_all(options, first, &clients);
     drop(clients);
@@ -335,6 +339,11 @@ fn counts(port: u16) -> (f64, f64) {
 fn main() {
     let options = options();
     let dir = tempfile::tempdir().expect("a directory");
+    if options.power {
+        let config = dir.path().join(".config/headspace");
+        std::fs::create_dir_all(&config).expect("a directory");
+        std::fs::write(config.join("config.jsonc"), r#"{"durability": "power"}"#).expect("a configuration");
+    }
     let server = Server::start(&options.bin, dir.path());
     let clients: Vec<_> = (0..options.connections).map(|_| Mutex::new(Client::connect(dir.path()))).collect();
     let (mut raw_best, mut serve_best, mut ratios) = (0f64, 0f64, Vec::new());
