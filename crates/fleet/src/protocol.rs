@@ -173,6 +173,7 @@ pub fn parse(bytes: &[u8], most: Level) -> Result<Batch, String> {
     let mut known = HashSet::new();
     agents.reverse();
     agents.retain(|agent| known.insert(agent.id));
+    let short = |mark: &Mark| mark.hash.len() <= MAX_WORD;
     let gap = posted.gap.map(|gap| (gap.from, gap.to)).filter(|(from, to)| from <= to && *to <= MAX_POS);
     let link = posted.link.map(|link| storable(&link)).filter(|link| !link.is_empty());
     Ok(Batch {
@@ -184,8 +185,8 @@ pub fn parse(bytes: &[u8], most: Level) -> Result<Batch, String> {
         agents,
         gap,
         gone: posted.gone,
-        check: posted.check,
-        last: posted.last,
+        check: posted.check.filter(short),
+        last: posted.last.filter(short),
         link,
         version: posted.version.map(|version| storable(&version)),
     })

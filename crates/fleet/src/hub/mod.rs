@@ -158,6 +158,8 @@ async fn keep_ready(hub: Arc<Hub>, explicit: bool) {
                     log::line(&format!("waiting for the database: {why}"));
                 }
                 hub.set_trouble(Some(why.clone()));
+                // A stream would claim that the board is live. Clients that come back read everything again.
+                hub.streams.close(|_| true);
                 said = Some(why);
             }
         }

@@ -1,6 +1,7 @@
 //! A team's board: hubs on a real PostgreSQL, machines that join them, and what may leave.
 
 mod life;
+mod live;
 mod privacy;
 mod tls;
 
@@ -169,6 +170,17 @@ fn top_shows_the_team_and_follows_it() {
         let screen = tmux.screen(&pane);
         screen.contains("bob@") && screen.contains("working") && !screen.contains("Allow Bash")
     });
+    // A team's board is only read: nothing else is offered, and a key that does more elsewhere says so.
+    let screen = tmux.screen(&pane);
+    assert!(screen.contains("n next") && !screen.contains("r reply") && !screen.contains("c changes"), "{screen}");
+    tmux.run(&["send-keys", "-t", &pane, "r"]);
+    wait_until("the reason", || tmux.screen(&pane).contains("not from a team's board"));
+    tmux.run(&["send-keys", "-t", &pane, "?"]);
+    wait_until("the help", || tmux.screen(&pane).contains("next, previous agent"));
+    assert!(!tmux.screen(&pane).contains("deny it"), "{}", tmux.screen(&pane));
+    tmux.run(&["send-keys", "-t", &pane, "Escape"]);
+    team.postgres.down();
+    wait_until("what to do", || tmux.screen(&pane).contains("`headspace hub status` says why"));
 }
 
 #[test]
@@ -232,6 +244,7 @@ fn a_revoked_machine_is_refused_and_works_on() {
     let listed = succeeded(revoke(&[]));
     assert!(listed.trim_start().starts_with(&format!("{}  ada@", machine.edge)), "{listed}");
     assert!(String::from_utf8_lossy(&revoke(&["77"]).stderr).contains("`headspace hub revoke` lists them"));
+    assert!(String::from_utf8_lossy(&revoke(&["7/1"]).stderr).contains("a machine is a number"));
     succeeded(revoke(&[&machine.edge]));
     assert_eq!(succeeded(revoke(&[])), "", "it is not one of them any more");
     machine.hook("post-tool-use", json!({"tool_name": "Bash", "tool_use_id": "t", "tool_response": {}}));

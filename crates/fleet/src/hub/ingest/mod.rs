@@ -53,7 +53,7 @@ const INSERT_GAP: &str = "INSERT INTO gaps VALUES ($1, $2, $3, $4, 'retention') 
 
 const MOVE_ON: &str = "UPDATE edges SET epoch = $2::text::uuid, epoch_no = $3, pos = $4, last_hash = $5, link = coalesce($6, link), skew_ms = $7,
         version = coalesce($8, version), seen_at = clock_timestamp(),
-        changed_at = CASE WHEN $9 THEN clock_timestamp() ELSE changed_at END
+        changed_at = CASE WHEN $9 THEN greatest(clock_timestamp(), changed_at + interval '1 microsecond') ELSE changed_at END
     WHERE id = $1";
 
 /// Whose batch it is, as known when the request began. The transaction checks again.
