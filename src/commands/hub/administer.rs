@@ -92,7 +92,8 @@ pub fn invite(args: &InviteArgs) -> Result<ExitCode> {
         uses: args.uses,
     };
     let password = args.database.password_file();
-    let invited = admin::invite(&args.database.url()?, password.as_deref(), &wanted).context("could not invite")?;
+    let invited =
+        admin::invite(&args.database.url()?, password.as_deref(), &wanted).context("could not invite")?;
     if args.json {
         let value = json!({"url": invited.url, "code": invited.code, "expires_at": invited.expires_at});
         println!("{}", text::json(&value, true));
@@ -125,7 +126,8 @@ pub struct RevokeArgs {
 }
 
 fn machine_number(text: &str) -> Result<i32, &'static str> {
-    text.parse().map_err(|_| "a machine is a number: 7 for the agents 7/1, 7/2; `headspace hub revoke` lists them")
+    text.parse()
+        .map_err(|_| "a machine is a number: 7 for the agents 7/1, 7/2; `headspace hub revoke` lists them")
 }
 
 pub fn revoke(args: &RevokeArgs) -> Result<ExitCode> {

@@ -324,7 +324,8 @@ impl TopState {
             return Vec::new();
         };
         if self.hub && !action.works_on_a_hub() {
-            self.message = Some("not from a team's board: do it on the machine that the agent runs on".into());
+            self.message =
+                Some("not from a team's board: do it on the machine that the agent runs on".into());
             return self.settle();
         }
         let mut effects = self.act(*action);

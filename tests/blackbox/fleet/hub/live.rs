@@ -26,8 +26,7 @@ impl Posting {
 
     fn post(&self, hub: &Server, from: i64, to: i64, agents: &[Value]) -> u16 {
         let body = json!({"epoch": "00000000-0000-4000-8000-00000000000e", "from": from, "to": to, "level": "full", "agents": agents});
-        let (path, bearer) =
-            (format!("/v1/edges/{}/log", self.edge), format!("Bearer {}", self.token));
+        let (path, bearer) = (format!("/v1/edges/{}/log", self.edge), format!("Bearer {}", self.token));
         let answer =
             hub.request("POST", &path, &[("Authorization", &bearer)], Some(body.to_string().as_bytes()));
         answer.status
@@ -92,13 +91,10 @@ fn a_stream_ends_when_the_hub_is_blind_and_not_when_it_is_well() {
     // Its client would show a board as live that nobody can know.
     stream.rest();
     let bearer = format!("Bearer {}", machine.token);
-    let answer =
-        || team.hub.request("GET", "/api/events/stream", &[("Authorization", &bearer)], None).status;
+    let answer = || team.hub.request("GET", "/api/events/stream", &[("Authorization", &bearer)], None).status;
     assert_eq!(answer(), 503);
     team.postgres.up().unwrap();
-    wait_until("the hub to be well again", || {
-        team.hub.request("GET", "/health", &[], None).status == 200
-    });
+    wait_until("the hub to be well again", || team.hub.request("GET", "/health", &[], None).status == 200);
     let mut stream = Stream::open(&team, &machine.token);
     machine.hook("post-tool-use", json!({"tool_name": "Bash", "tool_use_id": "t", "tool_response": {}}));
     stream.until("working");
@@ -166,7 +162,8 @@ fn odd_questions_get_plain_answers() {
     machine.talk();
     let agent = team.agent(&machine, "s1", |agent| agent["status"] == "attention");
     let id = agent["id"].as_str().unwrap();
-    for query in ["q=%00", "q=make%00", "type=%00,Stop", "limit=-5", "before=0", "after=-9223372036854775808"] {
+    for query in ["q=%00", "q=make%00", "type=%00,Stop", "limit=-5", "before=0", "after=-9223372036854775808"]
+    {
         for path in [format!("/api/agents/{id}/events"), "/api/events".into()] {
             let events = team.get(&format!("{path}?{query}"), &machine.token);
             assert!(events["events"].is_array(), "{path}?{query}: {events}");

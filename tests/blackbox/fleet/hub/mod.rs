@@ -172,7 +172,10 @@ fn top_shows_the_team_and_follows_it() {
     });
     // A team's board is only read: nothing else is offered, and a key that does more elsewhere says so.
     let screen = tmux.screen(&pane);
-    assert!(screen.contains("n next") && !screen.contains("r reply") && !screen.contains("c changes"), "{screen}");
+    assert!(
+        screen.contains("n next") && !screen.contains("r reply") && !screen.contains("c changes"),
+        "{screen}"
+    );
     tmux.run(&["send-keys", "-t", &pane, "r"]);
     wait_until("the reason", || tmux.screen(&pane).contains("not from a team's board"));
     tmux.run(&["send-keys", "-t", &pane, "?"]);
@@ -363,10 +366,18 @@ fn the_files_that_start_a_hub_make_sense() {
     assert!(unit.contains("ExecStart=/usr/bin/headspace hub serve"));
     let (image, compose) = (read("Dockerfile"), read("compose.yaml"));
     assert!(image.contains("FROM scratch") && image.contains("USER 65532"));
+    assert!(!image.contains("COPY --"), "COPY's options need BuildKit");
+    use headspace_platform::config::var;
+    for variable in [var::DATABASE_URL, var::DATABASE_PASSWORD_FILE] {
+        assert!(
+            compose.contains(&format!("      {variable}: ")),
+            "{variable}, for `hub serve` and `hub invite` alike"
+        );
+    }
     let help = succeeded(Home::new().run(&["hub", "serve", "--help"]));
     let options = compose.lines().filter_map(|line| line.trim().strip_prefix("- --"));
     let options: Vec<&str> = options.collect();
-    assert!(options.len() >= 4, "{options:?}");
+    assert!(options.len() >= 2, "{options:?}");
     for option in options {
         assert!(help.contains(&format!("--{option}")), "compose.yaml names --{option}");
     }

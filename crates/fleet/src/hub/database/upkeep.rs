@@ -64,8 +64,12 @@ pub async fn partitions(client: &Client) -> Result<(), tokio_postgres::Error> {
             ))
             .await;
         // Another hub was faster, or the default partition has rows of that day: both are fine.
-        let fine =
-            [SqlState::DUPLICATE_TABLE, SqlState::UNIQUE_VIOLATION, SqlState::CHECK_VIOLATION, SqlState::DUPLICATE_OBJECT];
+        let fine = [
+            SqlState::DUPLICATE_TABLE,
+            SqlState::UNIQUE_VIOLATION,
+            SqlState::CHECK_VIOLATION,
+            SqlState::DUPLICATE_OBJECT,
+        ];
         match made {
             Err(error) if error.as_db_error().is_none() => return Err(error),
             Err(error) if !error.code().is_some_and(|code| fine.contains(code)) => log::line(&format!(

@@ -237,7 +237,11 @@ mod tests {
         assert_eq!(reader.level(5, 2), Level::States);
         assert_eq!(reader.level(5, 1), Level::Full);
         assert_eq!(reader.level(6, 1), Level::None);
-        assert_eq!((reader.level(7, 2), reader.level(7, 1)), (Level::Asks, Level::Asks), "the team's maximum");
+        assert_eq!(
+            (reader.level(7, 2), reader.level(7, 1)),
+            (Level::Asks, Level::Asks),
+            "the team's maximum"
+        );
         assert_eq!(role_level(9), Level::Full);
         assert_eq!(role_level(7), Level::None, "a role that nobody knows sees nothing");
         assert_eq!((role_number("admin"), role_number("none"), role_number("boss")), (Some(9), None, None));

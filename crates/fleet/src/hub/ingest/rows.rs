@@ -49,8 +49,9 @@ pub(super) static TURNS: Insert = Insert {
 impl Insert {
     /// As a separate statement: `$1` is the machine, the columns follow.
     pub fn alone(&'static self) -> &'static str {
-        self.alone
-            .get_or_init(|| self.text("(SELECT id, epoch_no, team, changed_at FROM edges WHERE id = $1) AS edge", 2))
+        self.alone.get_or_init(|| {
+            self.text("(SELECT id, epoch_no, team, changed_at FROM edges WHERE id = $1) AS edge", 2)
+        })
     }
 
     /// As part of another statement, in which the columns are numbered from `first`.
