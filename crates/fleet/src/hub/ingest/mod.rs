@@ -89,7 +89,7 @@ async fn transaction(session: &mut Session, poster: &Poster<'_>, batch: &Batch) 
     let epoch_no = place.epoch_no;
     let erased: Vec<i64> = erased.into_iter().chain(batch.gone.iter().copied()).collect();
     let gap = batch.gap.filter(|(_, to)| *to > place.pos);
-    let (gap_from, gap_to) = gap.map_or((0, 0), |(from, to)| (from.max(place.pos + 1), to));
+    let (gap_from, gap_to) = gap.map_or((0, 0), |(from, to)| (from.max(place.pos + 1), to.min(batch.to)));
     let events = EventColumns::after(place.pos, batch);
     let turns = TurnColumns::of(batch);
     let pos = place.pos.max(batch.to);
