@@ -90,9 +90,9 @@ fn image_program(
     call: &Call<'_>,
 ) {
     let name = image.rsplit('/').next().unwrap_or(image).split([':', '@']).next().unwrap_or("");
-    let name = name.strip_suffix("-cli").unwrap_or(name);
-    let argv: Vec<String> = std::iter::once(name.to_owned()).chain(words.iter().cloned()).collect();
-    crate::programs::named_rules(eval, state, &Call { name, argv: &argv, ..*call });
+    let name = crate::programs::plain_name(name.strip_suffix("-cli").unwrap_or(name));
+    let argv: Vec<String> = std::iter::once(name.clone()).chain(words.iter().cloned()).collect();
+    crate::programs::named_rules(eval, state, &Call { name: &name, argv: &argv, ..*call });
 }
 
 /// A container that is already running, seen from here.
