@@ -19,6 +19,7 @@ fn cloud() {
             include_str!("unseen/cloud-3.txt"),
             include_str!("unseen/cloud-4.txt"),
             include_str!("unseen/cloud-5.txt"),
+            include_str!("unseen/cloud-6.txt"),
         ],
         bash,
     );
@@ -33,6 +34,7 @@ fn database() {
             include_str!("unseen/database-3.txt"),
             include_str!("unseen/database-4.txt"),
             include_str!("unseen/database-5.txt"),
+            include_str!("unseen/database-6.txt"),
         ],
         bash,
     );
@@ -47,6 +49,7 @@ fn container() {
             include_str!("unseen/container-3.txt"),
             include_str!("unseen/container-4.txt"),
             include_str!("unseen/container-5.txt"),
+            include_str!("unseen/container-6.txt"),
         ],
         bash,
     );
@@ -60,6 +63,7 @@ fn publish() {
             include_str!("unseen/publish-2.txt"),
             include_str!("unseen/publish-3.txt"),
             include_str!("unseen/publish-4.txt"),
+            include_str!("unseen/publish-5.txt"),
         ],
         bash,
     );

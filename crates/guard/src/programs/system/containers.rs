@@ -31,6 +31,11 @@ pub(crate) fn docker(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
             return Stream::None;
         }
         "ps" | "ls" | "list" | "images" => return listed(&args[at..]),
+        // They print the containers they were given: `docker ps -q | xargs docker stop | xargs docker rm`
+        "stop" | "kill" | "start" | "restart" => {
+            let found = args[at..].iter().any(|word| eval.origins.tags(word).has(Tags::FOUND_PIDS));
+            return Stream::Data(if found { Tags::FOUND_PIDS } else { Tags::NONE });
+        }
         _ => return Stream::Data(Tags::NONE),
     }
     let options = Options::read(
