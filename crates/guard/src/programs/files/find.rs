@@ -71,7 +71,8 @@ impl FindCommand {
                 word if NAME_TESTS.contains(&word) => {
                     at += 1;
                     // `-name x -prune -exec rm` selects x, `-name x -prune -o …` leaves it out.
-                    let prunes = matches!(&args[at..], [prune, or, ..] if prune == "-prune" && or == "-o");
+                    let prunes =
+                        matches!(args.get(at..), Some([prune, or, ..]) if prune == "-prune" && or == "-o");
                     if was_negated || prunes {
                         search.excluded.push(activate(value));
                         search.narrow(FindTest::Weak);
