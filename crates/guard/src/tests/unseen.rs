@@ -20,6 +20,7 @@ fn cloud() {
             include_str!("unseen/cloud-4.txt"),
             include_str!("unseen/cloud-5.txt"),
             include_str!("unseen/cloud-6.txt"),
+            include_str!("unseen/cloud-7.txt"),
         ],
         bash,
     );
@@ -35,6 +36,7 @@ fn database() {
             include_str!("unseen/database-4.txt"),
             include_str!("unseen/database-5.txt"),
             include_str!("unseen/database-6.txt"),
+            include_str!("unseen/database-7.txt"),
         ],
         bash,
     );
@@ -50,6 +52,7 @@ fn container() {
             include_str!("unseen/container-4.txt"),
             include_str!("unseen/container-5.txt"),
             include_str!("unseen/container-6.txt"),
+            include_str!("unseen/container-7.txt"),
         ],
         bash,
     );
@@ -64,6 +67,7 @@ fn publish() {
             include_str!("unseen/publish-3.txt"),
             include_str!("unseen/publish-4.txt"),
             include_str!("unseen/publish-5.txt"),
+            include_str!("unseen/publish-6.txt"),
         ],
         bash,
     );
