@@ -23,6 +23,8 @@ const WIDE = matchMedia('(min-width: 1000px)');
 let view = null;
 let hookStatus = null;
 let line = 'connecting';
+/** What a server that does not open the stream says about it, with the status of that answer. */
+let refusal = null;
 let loaded = false;
 /** Agents that the stream reported while the whole list was being fetched: the stream is newer. */
 let told = null;
@@ -49,8 +51,18 @@ const hearing = {
   state(word, retryIn) {
     line = word;
     patchLine(retryIn);
+    if (word === 'reconnecting' || word === 'gone') askWhy();
   },
 };
+
+/** A stream that does not open never says why: a server that is there and refuses does, in its answer to anything else. */
+async function askWhy() {
+  refusal = await get('/hook/status').then(
+    () => null,
+    ({ status, message }) => (status ? { status, message } : null),
+  );
+  patchLine();
+}
 
 /** Who asks may be answered from here: is this browser still unlocked? A burst of changes asks once. */
 let answeringDue = 0;
@@ -109,6 +121,10 @@ function patchHooks(status) {
   hookStatus = status;
   // What only a machine's own server has is not offered on a hub.
   attr(document.body, 'data-hub', status.hub ? '1' : null);
+  if (status.hub) {
+    text(byId('gone').querySelector('b'), 'The hub is gone.');
+    text(byId('gone').querySelector('span'), 'What you see is the last known state. This page reconnects by itself.');
+  }
   log.patchStatus(status);
   patchHealth();
   patchEmpty();
@@ -129,9 +145,15 @@ function patchLine(retryIn) {
   // An open connection is worth nothing before the first list has come.
   const shown = line === 'live' && !loaded ? 'connecting' : line;
   attr(node, 'data-state', shown);
-  text(node.lastElementChild, shown === 'gone' ? 'server gone' : shown);
+  const refused = line === 'live' || line === 'connecting' ? null : refusal;
+  text(node.lastElementChild, refused ? 'refused' : shown === 'gone' ? `${hookStatus?.hub ? 'hub' : 'server'} gone` : shown);
   attr(node, 'title', shown === 'live' ? 'Changes arrive as they happen' : `What you see may be old${retryIn ? `; next try in ${duration(retryIn)}` : ''}`);
-  show(byId('gone'), line === 'gone');
+  show(byId('gone'), line === 'gone' && !refused);
+  show(byId('refused'), Boolean(refused));
+  if (refused) {
+    text(byId('refused').firstElementChild, refused.status < 500 ? 'This browser may not see the board.' : 'The board is not up to date.');
+    text(byId('refused').lastElementChild, refused.message);
+  }
   patchEmpty();
 }
 

@@ -148,6 +148,25 @@ fn explain_shows_the_commands_the_rule_and_the_reason() {
     assert_eq!(json["commands"].as_array().unwrap().len(), 2);
     let wrong = home.run(&["guard", "explain"], b"");
     assert_eq!(wrong.status.code(), Some(2));
+    // A text or words, with or without dashes before them.
+    for words in [&["sudo id -u"][..], &["sudo", "id", "-u"], &["--", "sudo", "id", "-u"]] {
+        let explained = home.run(&[&["guard", "explain", "--json"], words].concat(), b"");
+        assert_eq!(answer(&explained)["words"], "sudo id -u");
+    }
+    let call = br#"{"file_path": "a.txt", "content": ""}"#;
+    let tool = home.run(&["guard", "explain", "--tool", "Write", "--input", "-"], call);
+    let text = String::from_utf8(tool.stdout).unwrap();
+    assert!(text.starts_with("tool:     Write\nverdict:  allow"), "{text}");
+}
+
+#[test]
+fn a_misspelled_setting_of_the_guard_is_reported_with_the_rules() {
+    let home = Project::new();
+    home.configure(r#"{ "guard": { "asks": ["npm publish"] } }"#);
+    let rules = home.run(&["guard", "rules"], b"");
+    let trouble = String::from_utf8(rules.stderr).unwrap();
+    assert!(trouble.contains("unknown setting \"guard.asks\""), "{trouble}");
+    assert_eq!(rules.status.code(), Some(1));
 }
 
 #[test]

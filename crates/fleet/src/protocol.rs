@@ -6,16 +6,20 @@ use crate::document::sound;
 use crate::level::{Level, cut};
 use headspace_core::stamp::Stamp;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 /// The most bytes of one batch that the hub accepts. A link sends about one megabyte, unless a single event is larger.
 pub const MAX_BODY: usize = 24 << 20;
 /// The most rows of each kind in one batch.
 const MAX_ROWS: usize = 10_000;
 const MAX_WORD: usize = 512;
+/// The most bytes of a document as the hub stores it: it is read with every board. A relay's line has the same limit.
+const MAX_DOCUMENT: usize = 1 << 20;
+/// The most bytes of a document that are looked at, apart from its turns: as a tree it takes twenty times as much.
+const MAX_DOCUMENT_READ: usize = 4 << 20;
 /// No machine has had that many events, and arithmetic with positions stays far from overflow.
 pub const MAX_POS: i64 = 1 << 53;
 
@@ -89,8 +93,8 @@ struct Posted<'a> {
     level: String,
     #[serde(borrow, default)]
     events: Vec<PostedEvent<'a>>,
-    #[serde(default)]
-    agents: Vec<Value>,
+    #[serde(borrow, default)]
+    agents: Vec<&'a RawValue>,
     #[serde(default)]
     gap: Option<Gap>,
     #[serde(default)]
@@ -173,6 +177,7 @@ pub fn parse(bytes: &[u8], most: Level) -> Result<Batch, String> {
     let mut known = HashSet::new();
     agents.reverse();
     agents.retain(|agent| known.insert(agent.id));
+    let short = |mark: &Mark| mark.hash.len() <= MAX_WORD;
     let gap = posted.gap.map(|gap| (gap.from, gap.to)).filter(|(from, to)| from <= to && *to <= MAX_POS);
     let link = posted.link.map(|link| storable(&link)).filter(|link| !link.is_empty());
     Ok(Batch {
@@ -184,28 +189,36 @@ pub fn parse(bytes: &[u8], most: Level) -> Result<Batch, String> {
         agents,
         gap,
         gone: posted.gone,
-        check: posted.check,
-        last: posted.last,
+        check: posted.check.filter(short),
+        last: posted.last.filter(short),
         link,
         version: posted.version.map(|version| storable(&version)),
     })
 }
 
-fn agent(mut document: Value, most: Level) -> Result<BatchAgent, String> {
-    let object = document.as_object_mut().ok_or("an agent is not an object")?;
-    let turns = object.remove("turns");
-    let id = object.get("id").and_then(Value::as_i64).ok_or("an agent has no number as `id`")?;
+fn agent(posted: &RawValue, most: Level) -> Result<BatchAgent, String> {
+    let mut fields: BTreeMap<Cow<str>, &RawValue> =
+        serde_json::from_str(posted.get()).map_err(|_| "an agent is not an object")?;
+    let turns = fields.remove("turns");
+    if fields.values().map(|value| value.get().len()).sum::<usize>() > MAX_DOCUMENT_READ {
+        return Err(format!("an agent has more than {MAX_DOCUMENT_READ} bytes"));
+    }
+    let mut document = Value::Object(Map::new());
+    for (name, value) in fields {
+        let value = serde_json::from_str(value.get()).map_err(|_| "an agent makes no sense")?;
+        document[name.as_ref()] = value;
+    }
+    let id = document.get("id").and_then(Value::as_i64).ok_or("an agent has no number as `id`")?;
     document["status"].as_str().ok_or("an agent has no `status`")?;
     let time = |document: &Value, field: &str| document[field].as_str().and_then(Stamp::parse).map(|at| at.0);
     time(&document, "last_active_at").ok_or("an agent has no `last_active_at`")?;
-    let document =
-        cut(&sound(document), most.max(Level::States)).ok_or("an agent is shared at level none")?;
+    let whole = cut(&sound(document), most.max(Level::States)).ok_or("an agent is shared at level none")?;
+    let (document, doc) = fitting(whole)?;
     let share = document["share"].as_str().and_then(Level::from_word).unwrap_or(Level::States);
     let status = document["status"].as_str().ok_or("an agent has no `status`")?;
-    let turns = match turns {
-        Some(Value::Array(turns)) if share == Level::Full => turns.iter().filter_map(turn).collect(),
-        _ => Vec::new(),
-    };
+    let turns =
+        turns.filter(|_| share == Level::Full).and_then(|turns| serde_json::from_str(turns.get()).ok());
+    let turns: Vec<&RawValue> = turns.unwrap_or_default();
     Ok(BatchAgent {
         id,
         project: document["project"].as_str().map(storable),
@@ -213,14 +226,33 @@ fn agent(mut document: Value, most: Level) -> Result<BatchAgent, String> {
         status: storable(status),
         last_active_at: time(&document, "last_active_at").ok_or("an agent has no `last_active_at`")?,
         ended_at: time(&document, "ended_at"),
-        doc: document.to_string(),
-        turns,
+        doc,
+        turns: turns.into_iter().filter_map(turn).collect(),
     })
 }
 
-fn turn(turn: &Value) -> Option<BatchTurn> {
-    let at = turn["timestamp"].as_str().and_then(Stamp::parse)?.0;
-    Some(BatchTurn { id: turn["id"].as_i64()?, at, doc: turn.to_string() })
+/// The document and its text, or as much of it as one may be long: better less of an agent than none.
+fn fitting(document: Value) -> Result<(Value, String), String> {
+    let text = document.to_string();
+    if text.len() <= MAX_DOCUMENT {
+        return Ok((document, text));
+    }
+    let less = [Level::Asks, Level::States].into_iter().filter_map(|level| cut(&document, level));
+    let mut less = less.map(|document| (document.to_string(), document));
+    let found = less.find(|(text, _)| text.len() <= MAX_DOCUMENT).map(|(text, document)| (document, text));
+    found.ok_or_else(|| format!("an agent has more than {MAX_DOCUMENT} bytes"))
+}
+
+#[derive(Deserialize)]
+struct PostedTurn<'a> {
+    id: i64,
+    #[serde(borrow)]
+    timestamp: Cow<'a, str>,
+}
+
+fn turn(turn: &RawValue) -> Option<BatchTurn> {
+    let posted: PostedTurn = serde_json::from_str(turn.get()).ok()?;
+    Some(BatchTurn { id: posted.id, at: Stamp::parse(&posted.timestamp)?.0, doc: turn.get().to_owned() })
 }
 
 /// PostgreSQL cannot store NUL in a text, and a machine's words need not be long.
@@ -289,6 +321,22 @@ mod tests {
         let mut body = body();
         body["events"][0]["name"] = json!("St\n\u{0}op \"ü\"");
         assert_eq!(read(&body, Level::Full).unwrap().events[0].name, "St\nop \"ü\"");
+    }
+
+    #[test]
+    fn a_document_that_is_too_long_is_kept_as_far_as_it_fits() {
+        let mut body = body();
+        body["agents"][0]["commands"] = json!("x".repeat(MAX_DOCUMENT));
+        let shorter = read(&body, Level::Full).unwrap();
+        assert_eq!((shorter.agents[0].share, shorter.agents[0].turns.len()), (2, 0));
+        assert!(shorter.agents[0].doc.len() < MAX_DOCUMENT);
+        body["agents"][0]["commands"] = json!("x".repeat(MAX_DOCUMENT_READ));
+        assert!(read(&body, Level::Full).unwrap_err().contains("bytes"));
+        // Turns are rows of their own.
+        body["agents"][0]["commands"] = json!(null);
+        body["agents"][0]["turns"][0]["text"] = json!("x".repeat(MAX_DOCUMENT_READ));
+        let long = read(&body, Level::Full).unwrap();
+        assert_eq!((long.agents[0].share, long.agents[0].turns.len()), (3, 1));
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod checks;
 mod clients;
 mod coverage;
 mod hub;
-mod keys;
+pub mod keys;
 mod machines;
 
 use crate::view::style::Style;

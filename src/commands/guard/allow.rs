@@ -43,6 +43,7 @@ pub fn run(args: &AllowArgs) -> Result<ExitCode> {
             "could not allow that: only a person at a terminal may (standard input and output must be one)"
         );
     }
+    say_what_it_would_do(command);
     let config_file = config::config_file();
     let (path, before, after) = if args.project || args.user {
         let before = match std::fs::read_to_string(&config_file) {
@@ -58,7 +59,7 @@ pub fn run(args: &AllowArgs) -> Result<ExitCode> {
         let after = with_allowed(&before, project.as_deref(), command)?;
         (config_file, before, after)
     } else {
-        say_what_it_would_do(command)?;
+        println!("For one call, within ten minutes:\n");
         let (path, text) = allow_once::allow(command, &config::state_dir());
         (path, String::new(), text)
     };
@@ -85,7 +86,7 @@ pub fn run(args: &AllowArgs) -> Result<ExitCode> {
 }
 
 /// A permission for something that was never stopped is probably a typo.
-fn say_what_it_would_do(command: &str) -> Result<()> {
+fn say_what_it_would_do(command: &str) {
     let environment = GuardEnvironment::here(&Config::load_for_guard().0);
     let payload = json!({"tool_name": "Bash", "tool_input": {"command": command}});
     let (verdict, _) = judge_with_steps(&payload, &environment, false);
@@ -97,7 +98,6 @@ fn say_what_it_would_do(command: &str) -> Result<()> {
             println!("Now: {} ({})\n", decision.as_str(), text::strip_control(&rule.unwrap_or_default()));
         }
     }
-    Ok(())
 }
 
 /// The configuration with one more command in `guard.allow`, in general or for a project; nothing else changes.

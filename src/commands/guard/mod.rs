@@ -2,6 +2,8 @@
 
 pub mod allow;
 
+use crate::commands::doctor::keys;
+use crate::view::columns;
 use anyhow::{Context, Result};
 use headspace_clients::GuardForm;
 use headspace_core::text;
@@ -21,7 +23,7 @@ use std::time::{Duration, Instant};
 
 /// Judge tool calls: check, explain, rules
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  headspace guard explain -- 'cd build && rm -rf *'")]
+#[command(after_help = "Example:\n  headspace guard explain 'cd build && rm -rf *'")]
 pub struct GuardArgs {
     #[command(subcommand)]
     command: GuardCommand,
@@ -38,7 +40,7 @@ enum GuardCommand {
     Check,
     /// Show how a command is read, which rule speaks, and why
     #[command(
-        after_help = "Examples:\n  headspace guard explain -- 'git push --force'\n  headspace guard explain --tool Write --input call.json"
+        after_help = "Examples:\n  headspace guard explain 'git push --force'\n  headspace guard explain --tool Write --input call.json"
     )]
     Explain(GuardExplainArgs),
     /// Allow a command that the guard refused: once, in this project, or everywhere
@@ -72,7 +74,7 @@ struct GuardExplainArgs {
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
     /// The command, as one text or as words
-    #[arg(required_unless_present = "input", conflicts_with = "input", last = true)]
+    #[arg(required_unless_present = "input", conflicts_with = "input", trailing_var_arg = true)]
     command: Vec<String>,
 }
 
@@ -228,30 +230,58 @@ fn explain(args: &GuardExplainArgs) -> Result<ExitCode> {
         println!("{report:#}");
         return Ok(ExitCode::SUCCESS);
     }
-    println!("commands:");
+    match payload["tool_name"].as_str() {
+        Some(tool) if steps.is_empty() => print_row("tool:", tool),
+        _ => println!("commands:"),
+    }
     for step in &steps {
         println!("  {}   (in {})", text::one_line(&step.command, 160), text::one_line(&step.cwd, 80));
     }
-    if steps.is_empty() {
-        println!("  none");
+    if verdict.decision == Decision::Allow {
+        print_row("verdict:", "allow (the guard has no opinion: Claude Code decides as it would without it)");
+    } else {
+        print_row("verdict:", verdict.decision.as_str());
     }
-    println!("verdict:  {}", verdict.decision.as_str());
     if let (Some(rule), Some(reason)) = (&verdict.rule, &verdict.reason) {
-        println!("rule:     {}   ({})", text::strip_control(rule), source.unwrap_or_default());
+        print_row("rule:", &format!("{rule}   ({})", source.unwrap_or_default()));
         if let Some(pattern) = &verdict.pattern {
-            println!("pattern:  {}", text::strip_control(pattern));
+            print_row("pattern:", pattern);
         }
         if let Some(words) = verdict.subject.as_deref().filter(|words| !words.is_empty()) {
-            println!("words:    {}", text::strip_control(words));
+            print_row("words:", words);
         }
-        println!("reason:   {}", text::strip_control(reason));
+        print_row("reason:", reason);
         if let Some(command) = payload["tool_input"]["command"].as_str() {
             let quoted = command.replace('\'', r"'\''");
-            println!("\nTo allow it:  headspace guard allow '{}'", text::one_line(&quoted, 300));
+            let shown = text::one_line(&quoted, 300);
+            // Half a command, or one on other lines, would allow something else.
+            let shown = if shown == quoted { shown } else { "the whole command".to_owned() };
+            println!("\nTo allow it:  headspace guard allow '{shown}'");
             println!("              --once (the default), --project or --user");
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A label and its text; on a terminal the text continues below itself.
+fn print_row(label: &str, text: &str) {
+    const LABEL: usize = 10;
+    print_beside(&format!("{label:<LABEL$}"), text);
+}
+
+/// `text` behind `start`; on a terminal it is broken at blanks and continues in the same column.
+fn print_beside(start: &str, text: &str) {
+    let text = text::strip_control(text);
+    let room = columns::terminal_columns().map(|all| all.saturating_sub(start.len() + 1));
+    // A column of single words is harder to read than lines that the terminal breaks.
+    let lines = match room.filter(|room| *room >= 20) {
+        Some(room) => columns::wrap(&text, room),
+        None => vec![text.to_string()],
+    };
+    let indent = start.len();
+    for (at, line) in lines.iter().enumerate() {
+        println!("{:<indent$}{line}", if at == 0 { start } else { "" });
+    }
 }
 
 /// The tool call in a file: a whole payload, or the input of `tool`.
@@ -276,6 +306,9 @@ fn list(args: &RulesArgs) -> Result<ExitCode> {
     let home = config::home().to_string_lossy().into_owned();
     let mut policy = rules::Policy::of(&config.guard, std::slice::from_ref(&cwd), &home);
     let mut problems = rules::problems(&config.guard);
+    let text = headspace_platform::files::read_text(&config::config_file()).unwrap_or_default();
+    let unknown = keys::unknown(&text).into_iter().filter(|key| key.starts_with("guard."));
+    problems.extend(unknown.map(|key| format!("unknown setting \"{key}\"")));
     let project = project_settings(Path::new(&cwd));
     if let Some((path, own)) = &project {
         policy.tighten(own);
@@ -306,15 +339,15 @@ fn list(args: &RulesArgs) -> Result<ExitCode> {
         );
     } else {
         for rule in rules::RULES {
-            println!("{:<24} {:<5} {}", rule.id, shown(policy.decision(rule)), rule.what);
+            print_beside(&format!("{:<24} {:<5} ", rule.id, shown(policy.decision(rule))), rule.what);
         }
         for (word, patterns) in [("ask", &policy.ask), ("deny", &policy.deny), ("allow", &policy.allow)] {
             for pattern in patterns {
-                println!("{:<24} {word:<5} {}", "(your own)", text::strip_control(pattern));
+                print_beside(&format!("{:<24} {word:<5} ", "(your own)"), pattern);
             }
         }
         for path in &policy.protected_paths {
-            println!("{:<24} {:<5} {}", "(protected path)", "deny", text::strip_control(path));
+            print_beside(&format!("{:<24} {:<5} ", "(protected path)", "deny"), path);
         }
         println!("\nprofile:    {} (strict, balanced or quiet)", policy.profile.name());
         println!("on_failure: {failure} (what Claude Code does if the guard fails: continue or block)");

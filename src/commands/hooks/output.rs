@@ -198,6 +198,10 @@ pub fn validate(
     }
     let count = |severity: Severity| all.iter().filter(|(_, problem)| problem.severity == severity).count();
     let found = sources.read_once().filter(|source| source.found).count();
+    if found == 0 {
+        let looked: Vec<String> = sources.read_once().map(|source| short(&source.path)).collect();
+        let _ = writeln!(out, "There is no settings file: looked for {}", looked.join(", "));
+    }
     let _ = writeln!(
         out,
         "{}, {}: {}, {}, {}",

@@ -45,7 +45,7 @@ pub struct HubServeArgs {
 pub fn serve(args: &HubServeArgs) -> Result<ExitCode> {
     headspace_fleet::hub::serve(&HubOptions {
         database_url: args.database.url()?,
-        password_file: args.database.database_password_file.clone(),
+        password_file: args.database.password_file(),
         listen: args.listen.clone(),
         public_url: args.public_url.clone(),
         tls: args.tls_cert.clone().zip(args.tls_key.clone()),
@@ -91,8 +91,9 @@ pub fn invite(args: &InviteArgs) -> Result<ExitCode> {
         days: args.days,
         uses: args.uses,
     };
-    let password = args.database.database_password_file.as_deref();
-    let invited = admin::invite(&args.database.url()?, password, &wanted).context("could not invite")?;
+    let password = args.database.password_file();
+    let invited =
+        admin::invite(&args.database.url()?, password.as_deref(), &wanted).context("could not invite")?;
     if args.json {
         let value = json!({"url": invited.url, "code": invited.code, "expires_at": invited.expires_at});
         println!("{}", text::json(&value, true));
@@ -118,13 +119,20 @@ pub fn invite(args: &InviteArgs) -> Result<ExitCode> {
 )]
 pub struct RevokeArgs {
     /// The machine's number: what stands before the slash in its agents' ids. Without it the machines are listed
+    #[arg(value_parser = machine_number)]
     edge: Option<i32>,
     #[command(flatten)]
     database: DatabaseArgs,
 }
 
+fn machine_number(text: &str) -> Result<i32, &'static str> {
+    text.parse()
+        .map_err(|_| "a machine is a number: 7 for the agents 7/1, 7/2; `headspace hub revoke` lists them")
+}
+
 pub fn revoke(args: &RevokeArgs) -> Result<ExitCode> {
-    let (url, password) = (args.database.url()?, args.database.database_password_file.as_deref());
+    let (url, password) = (args.database.url()?, args.database.password_file());
+    let password = password.as_deref();
     let Some(edge) = args.edge else {
         for machine in admin::machines(&url, password).context("could not list the machines")? {
             let heard =

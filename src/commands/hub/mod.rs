@@ -42,7 +42,7 @@ struct DatabaseArgs {
     /// with a certificate for its name; `?sslmode=disable` says that the network between is safe
     #[arg(long, value_name = "URL")]
     database_url: Option<String>,
-    /// A file with the database's password, to keep it out of the process list
+    /// A file with the database's password, to keep it out of the process list (default: $HEADSPACE_DATABASE_PASSWORD_FILE)
     #[arg(long, value_name = "FILE")]
     database_password_file: Option<PathBuf>,
 }
@@ -53,10 +53,17 @@ impl DatabaseArgs {
         let given = self.database_url.clone().or_else(|| env(var::DATABASE_URL));
         given.ok_or_else(|| {
             headspace_platform::usage::Usage(
-                "which database? Give --database-url postgres://user@host/name".into(),
+                "which database? Give --database-url postgres://user@host/name, or set HEADSPACE_DATABASE_URL"
+                    .into(),
             )
             .into()
         })
+    }
+
+    fn password_file(&self) -> Option<PathBuf> {
+        use headspace_platform::config::{env, var};
+        let given = self.database_password_file.clone();
+        given.or_else(|| env(var::DATABASE_PASSWORD_FILE).map(PathBuf::from))
     }
 }
 

@@ -80,28 +80,41 @@ pub fn run(args: &MachinesArgs) -> Result<ExitCode> {
 
 fn add(args: &AddArgs) -> Result<ExitCode> {
     let alerts = args.no_alerts.then_some(false);
-    let entry = if args.command.is_empty() {
+    let mut entry = if args.command.is_empty() {
         let (name, program) = (args.name.clone(), args.program.clone());
         OtherMachine { name, ssh: Some(args.host.clone()), program, alerts, command: None }
     } else {
         let command = Some(args.command.clone());
         OtherMachine { name: Some(args.host.clone()), command, alerts, ..OtherMachine::default() }
     };
-    let machine =
-        Machine::of(&entry).map_err(|why| Usage(format!("could not add it: {}", strip_control(&why))))?;
+    let unusable = |why: String| Usage(format!("could not add it: {}", strip_control(&why)));
+    let mut machine = Machine::of(&entry).map_err(unusable)?;
     let config = Config::load()?;
+    let same = |other: &OtherMachine| Machine::of(other).is_ok_and(|other| other.name == machine.name);
+    let known = config.machines.iter().position(same);
+    // The same host once more, now with its --program or without notifications, is a change and not another machine.
+    let changed = known.filter(|at| entry.ssh.is_some() && config.machines[*at].ssh == entry.ssh);
+    if let Some(at) = changed {
+        entry.program = entry.program.or_else(|| config.machines[at].program.clone());
+        entry.alerts = entry.alerts.or(config.machines[at].alerts);
+        machine = Machine::of(&entry).map_err(unusable)?;
+    }
     if config.machines.contains(&entry) {
         println!("{} is there already, nothing changed.", machine.name);
         return Ok(ExitCode::SUCCESS);
     }
-    if machine::all(&config.machines).0.iter().any(|other| other.name == machine.name) {
+    if known.is_some() && changed.is_none() {
         bail!(
             "could not add {0}: there is a machine of this name; `headspace machines remove {0}` takes it out, --name gives this one another",
             machine.name
         );
     }
-    entries::change(|text| entries::with(text, &entry))?;
-    println!("Added {} in {}", machine.name, config::config_file().display());
+    entries::change(|text| match changed {
+        Some(at) => entries::with(&entries::without(text, at)?, &entry),
+        None => entries::with(text, &entry),
+    })?;
+    let done = if changed.is_some() { "Changed" } else { "Added" };
+    println!("{done} {} in {}", machine.name, config::config_file().display());
     println!("  the server runs  {}", strip_control(&shown(&machine.relay())));
     println!(
         "  it shows         {}'s agents, as {}/ID; nothing of them is stored here",

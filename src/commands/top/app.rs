@@ -98,8 +98,18 @@ pub const KEYS: &[(&[KeyCode], &str, KeyAction, &str)] = &[
     (&[KeyCode::Char('q')], "q", KeyAction::Quit, "quit"),
 ];
 
+impl KeyAction {
+    /// A team's board is only read: what acts on an agent is done on the agent's own machine.
+    pub const fn works_on_a_hub(self) -> bool {
+        use KeyAction::{Allow, Changes, Deny, Jump, Lock, Open, Reply, Stop};
+        !matches!(self, Allow | Deny | Reply | Stop | Jump | Lock | Changes | Open)
+    }
+}
+
 #[derive(Default)]
 pub struct TopState {
+    /// The board is a team's, on a hub.
+    pub hub: bool,
     agents: BTreeMap<AgentId, AgentView>,
     /// An id, not a row: the selection follows the agent when the order changes.
     pub selected: Option<AgentId>,
@@ -313,6 +323,11 @@ impl TopState {
         let Some((_, _, action, _)) = KEYS.iter().find(|(codes, ..)| codes.contains(&key.code)) else {
             return Vec::new();
         };
+        if self.hub && !action.works_on_a_hub() {
+            self.message =
+                Some("not from a team's board: do it on the machine that the agent runs on".into());
+            return self.settle();
+        }
         let mut effects = self.act(*action);
         effects.extend(self.settle());
         effects
@@ -339,12 +354,21 @@ impl TopState {
             KeyAction::Reply => self.begin(|agent, _| Ok(Dialog::reply(agent))),
             KeyAction::Stop => self.begin(|agent, _| Ok(Dialog::stop(agent))),
             KeyAction::Lock => return vec![Effect::LockAnswering],
+            KeyAction::Enter if self.hub => {
+                self.message = self.selected_agent().map(|agent| {
+                    let host = agent.host.as_deref().unwrap_or("another machine");
+                    format!("it runs on {}: its terminal is there", one_line(host, 60))
+                });
+            }
             KeyAction::Enter | KeyAction::Jump => {
                 return self.selected_agent().cloned().map(Box::new).map(Effect::Jump).into_iter().collect();
             }
             KeyAction::Next => match self.next_waiting().and_then(|id| self.agents.get(&id)).cloned() {
                 Some(agent) => {
                     (self.selected, self.last_next) = (Some(agent.id), Some(agent.id));
+                    if self.hub {
+                        return Vec::new();
+                    }
                     return vec![Effect::Jump(Box::new(agent))];
                 }
                 None => self.message = Some("no agent needs you".into()),

@@ -49,7 +49,7 @@ pub fn screen(frame: &mut Frame, app: &mut TopState) {
     }
     footer(frame, foot, app, now);
     if app.help {
-        help(frame);
+        help(frame, app.hub);
     }
 }
 
@@ -297,7 +297,12 @@ fn footer(frame: &mut Frame, area: Rect, app: &TopState, now: Stamp) {
     } else if app.help {
         ("Esc closes the help".to_owned(), faint())
     } else if app.away {
-        ("server away, showing what was last known; `headspace up` starts it".to_owned(), color(Group::Error))
+        let why = if app.hub {
+            "hub away, showing what was last known; `headspace hub status` says why"
+        } else {
+            "server away, showing what was last known; `headspace up` starts it"
+        };
+        (why.to_owned(), color(Group::Error))
     } else {
         let last = app.receiver.as_ref().and_then(|receiver| receiver.last_event_at);
         let last = last.map_or(String::new(), |at| format!(" · last event {} ago", duration(now.since(at))));
@@ -308,10 +313,14 @@ fn footer(frame: &mut Frame, area: Rect, app: &TopState, now: Stamp) {
             &[
                 "? help",
                 answer_keys(app),
-                if asks(app) && !app.zoom { "Enter whole ask" } else { "Enter jump" },
+                match (asks(app) && !app.zoom, app.hub) {
+                    (true, _) => "Enter whole ask",
+                    (false, true) => "",
+                    (false, false) => "Enter jump",
+                },
                 "n next",
-                "r reply",
-                &format!("c {changes}"),
+                if app.hub { "" } else { "r reply" },
+                &if app.hub { String::new() } else { format!("c {changes}") },
                 &format!("e {events}"),
                 "J K scroll",
                 "/ filter",
@@ -354,9 +363,9 @@ fn keys_that_fit(keys: &[&str], columns: usize) -> String {
     line
 }
 
-fn help(frame: &mut Frame) {
+fn help(frame: &mut Frame, hub: bool) {
     let mut rows: Vec<(String, &str)> = Vec::new();
-    for (_, key, _, what) in KEYS {
+    for (_, key, _, what) in KEYS.iter().filter(|(.., action, _)| !hub || action.works_on_a_hub()) {
         match rows.last_mut().filter(|_| what.is_empty()) {
             Some((keys, _)) => *keys += &format!(" {key}"),
             None => rows.push(((*key).to_owned(), what)),

@@ -59,7 +59,9 @@ pub fn run(args: &TopArgs) -> Result<ExitCode> {
             }
         }
     });
-    let result = live(terminal, TopState::new(args.all), &feed, &news);
+    let mut app = TopState::new(args.all);
+    app.hub = args.hub;
+    let result = live(terminal, app, &feed, &news);
     feed.surface.leave();
     let _ = execute!(std::io::stdout(), DisableMouseCapture);
     ratatui::restore();

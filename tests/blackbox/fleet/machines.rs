@@ -264,6 +264,12 @@ fn machines_are_checked_before_they_are_added() {
     assert!(said.contains("ssh -T") && said.contains("me@devbox headspace relay"), "{said}");
     assert!(home.ok(&["machines", "add", "me@devbox"]).contains("nothing changed"));
     assert_eq!(home.run(&["machines", "add", "other@devbox"]).status.code(), Some(1));
+    // As the list advises when ssh does not find the program there. What was said before still holds.
+    home.ok(&["machines", "add", "me@devbox", "--no-alerts"]);
+    let said = home.ok(&["machines", "add", "me@devbox", "--program", "~/bin/headspace"]);
+    assert!(said.starts_with("Changed devbox") && said.contains("~/bin/headspace relay"), "{said}");
+    let config = std::fs::read_to_string(home.config_file()).unwrap();
+    assert!(config.contains("\"alerts\": false") && config.matches("me@devbox").count() == 1, "{config}");
     home.ok(&["machines", "add", "other@devbox", "--name", "second"]);
     assert!(home.ok(&["machines", "list"]).contains("the server does not run"));
     assert_eq!(home.run(&["machines", "remove", "nobody"]).status.code(), Some(1));

@@ -121,3 +121,12 @@ test('the hub’s page shows everybody’s agents, by person and by machine', { 
   assert.deepEqual(page.faults, []);
   await page.context().close();
 });
+
+test('a browser that may not see the board is told what to do', { skip: missing }, async () => {
+  const [ada] = machines;
+  const page = await open(browser, `${new URL(JSON.parse(run(ada, 'hub', 'login', '--json')).url).origin}/`);
+  await page.locator('#refused').waitFor();
+  await becomes(() => page.locator('#refused').textContent(), /may not see the board.*headspace hub login/);
+  assert.equal(await page.locator('#gone').isVisible(), false, 'the hub is there');
+  await page.context().close();
+});

@@ -7,6 +7,7 @@
 use crate::hub::Hub;
 use crate::hub::board;
 use crate::hub::faults::{Point, reach};
+use crate::hub::http::access;
 use anyhow::Result;
 use headspace_platform::log;
 use std::collections::{HashMap, HashSet};
@@ -73,12 +74,13 @@ pub async fn begin(hub: &Hub, teams: &[i32]) -> Result<()> {
     Ok(())
 }
 
+/// The machines that may have changed. Those of containers that never came back add up, and nobody waits for them.
 async fn edges(hub: &Hub, teams: &[i32]) -> Result<Vec<(i32, Known)>> {
     let rows = hub
         .database
         .rows(
             "SELECT id, changed_at, coalesce(seen_at < clock_timestamp() - interval '12 seconds', true), epoch_no, left_at IS NOT NULL
-             FROM edges WHERE team = ANY($1)",
+             FROM edges WHERE team = ANY($1) AND seen_at > now() - interval '2 days'",
             &[&teams],
         )
         .await?;
@@ -228,7 +230,7 @@ async fn look(hub: &Hub) -> Result<()> {
         hub.fanout.marks().clear();
         return Ok(());
     }
-    end_revoked(hub).await?;
+    end_outdated(hub).await?;
     let (mut changed, mut silent, mut another_history) = (HashSet::new(), Vec::new(), false);
     let found = edges(hub, &teams).await?;
     {
@@ -261,19 +263,10 @@ async fn look(hub: &Hub) -> Result<()> {
     Ok(())
 }
 
-/// When a token is revoked, its streams end too.
-async fn end_revoked(hub: &Hub) -> Result<()> {
+/// A stream shows what its reader might see when it began. When a token is revoked or a role changes, it ends.
+async fn end_outdated(hub: &Hub) -> Result<()> {
     let tokens = hub.streams.tokens();
-    let rows = hub
-        .database
-        .rows(
-            "SELECT hash FROM tokens WHERE hash = ANY($1) AND (revoked_at IS NOT NULL OR ends_at < now())",
-            &[&tokens],
-        )
-        .await?;
-    if !rows.is_empty() {
-        let ended: HashSet<Vec<u8>> = rows.iter().map(|row| row.get(0)).collect();
-        hub.streams.close(|reader| ended.contains(&reader.hash));
-    }
+    let now = access::memberships(&hub.database, &tokens).await?;
+    hub.streams.close(|reader| now.get(&reader.hash) != Some(&reader.teams));
     Ok(())
 }

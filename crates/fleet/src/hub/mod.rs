@@ -24,6 +24,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// The port a hub listens on by default.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:5056";
@@ -54,6 +55,7 @@ pub struct Hub {
     pub(crate) streams: Streams,
     pub(crate) fanout: Fanout,
     pub(crate) floods: http::log_route::Floods,
+    pub(crate) large_batches: Arc<Semaphore>,
     pub(crate) posters: http::access::Posters,
     /// Why the hub cannot serve now; `None` while it can.
     trouble: RwLock<Option<String>>,
@@ -100,6 +102,7 @@ pub fn serve(options: &HubOptions) -> Result<ExitCode> {
         streams: Streams::default(),
         fanout: Fanout::default(),
         floods: http::log_route::Floods::default(),
+        large_batches: Arc::new(Semaphore::new(http::log_route::MAX_LARGE_AT_ONCE)),
         posters: http::access::Posters::default(),
         trouble: RwLock::new(Some("the database has not been reached yet".into())),
     });
@@ -158,6 +161,8 @@ async fn keep_ready(hub: Arc<Hub>, explicit: bool) {
                     log::line(&format!("waiting for the database: {why}"));
                 }
                 hub.set_trouble(Some(why.clone()));
+                // A stream would claim that the board is live. Clients that come back read everything again.
+                hub.streams.close(|_| true);
                 said = Some(why);
             }
         }

@@ -27,6 +27,9 @@ pub(crate) enum WriteKind {
     FromTemplate,
 }
 
+/// A search in a protected directory looks at this many files at most.
+const MAX_SEARCHED_FILES: usize = 200;
+
 impl Evaluator<'_> {
     /// The path on this machine that corresponds to a path in a container; `None` if it is not shared.
     fn shared_path(mounts: &[(String, String)], value: &str) -> Option<String> {
@@ -227,6 +230,15 @@ impl Evaluator<'_> {
             return;
         }
         self.check_misleading(state, value);
+        if !self.policy.protected_paths.is_empty()
+            && let ResolvedPath::Known(path) = self.resolve(state, value)
+            && value::has_glob(&path)
+        {
+            let (dir, patterns) = self.split_glob(&path);
+            if self.search_reaches_user_protected(&dir, &patterns) {
+                self.report(&machine, &rules::WRITE_PROTECTED, subject);
+            }
+        }
         for path in self.candidates(state, value) {
             let follow = how != WriteKind::Replace;
             let known_path = !value::has_hole(&path);
@@ -274,8 +286,12 @@ impl Evaluator<'_> {
                 let (dir, patterns) = self.split_glob(&path);
                 let mut found = self.glob(&dir, &patterns);
                 let everything = patterns.iter().all(|part| glob::matches_everything(part));
-                // `find . -delete`, but not `find . -name '*.o' -delete`
-                if everything || self.is_user_protected(&dir) {
+                // `find . -delete`, but not `find . -name '*.o' -delete` unless there are such files.
+                if self.search_reaches_user_protected(&dir, &patterns) {
+                    return self.report(&state.machine, &rules::WRITE_PROTECTED, subject);
+                }
+                let searched = patterns.iter().any(|part| part.contains(value::DEEP));
+                if everything && !searched || self.is_user_protected(&dir) {
                     found.push(dir);
                 }
                 found
@@ -294,6 +310,45 @@ impl Evaluator<'_> {
         if paths.iter().any(|path| self.is_user_protected(path) || self.holds_user_protected(path)) {
             self.report(&state.machine, &rules::WRITE_PROTECTED, subject);
         }
+    }
+
+    /// Whether a search below `dir` finds something in a user-protected directory: `find src -name '*.ts' -exec sed -i …`
+    /// where `src/generated` holds such files.
+    fn search_reaches_user_protected(&self, dir: &str, patterns: &[String]) -> bool {
+        let [deep, rest @ ..] = patterns else { return false };
+        if !deep.contains(value::DEEP) {
+            return false;
+        }
+        let places = self.user_protected_paths();
+        let below = places.iter().filter(|own| !own.contains('*') && paths::contains(dir, own));
+        below.filter(|own| !self.is_left_out(own)).any(|own| match rest.last() {
+            Some(name) => self.holds_file(own, name),
+            None => true,
+        })
+    }
+
+    /// Whether the search at hand leaves this directory out, by its name or its path.
+    fn is_left_out(&self, dir: &str) -> bool {
+        self.left_out.iter().any(|pattern| {
+            let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+            let anywhere = format!("{}/{pattern}", value::STAR);
+            glob::matches(&anywhere, dir) || glob::matches(&anywhere, &format!("{dir}/x"))
+        })
+    }
+
+    /// Whether something with a matching name is at `path` or below it, as far as a short look tells.
+    fn holds_file(&self, path: &str, name: &str) -> bool {
+        let mut waiting = vec![path.to_owned()];
+        for _ in 0..MAX_SEARCHED_FILES {
+            let Some(path) = waiting.pop() else { return false };
+            if glob::matches(name, paths::base_name(&path)) {
+                return true;
+            }
+            waiting
+                .extend(self.locations.files.names(&path).into_iter().map(|below| format!("{path}/{below}")));
+        }
+        // Too many to look at each: one of them may be meant.
+        true
     }
 
     /// Whether a user-protected path is below this one.

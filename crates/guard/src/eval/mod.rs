@@ -89,6 +89,8 @@ pub(crate) struct Evaluator<'a> {
     pub written_files: HashMap<String, Stream>,
     /// Directories that downloaded archives and repositories are unpacked to.
     pub unpacked: Vec<String>,
+    /// What the search at hand leaves out.
+    pub left_out: Vec<String>,
     /// The project script that is being read, and whether it sources others.
     pub script: Option<String>,
     pub sources_more: bool,
@@ -155,6 +157,7 @@ impl<'a> Evaluator<'a> {
             origins: Origins::default(),
             written_files: HashMap::new(),
             unpacked: Vec::new(),
+            left_out: Vec::new(),
             script: None,
             sources_more: false,
             output_used: false,

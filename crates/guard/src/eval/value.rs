@@ -89,6 +89,14 @@ impl Stream {
             Stream::Text(_, tags) | Stream::Data(tags) => *tags,
         }
     }
+
+    /// The text, if it is known.
+    pub(crate) fn known_text(&self) -> Option<&str> {
+        match self {
+            Stream::Text(text, _) => Some(text),
+            Stream::None | Stream::Data(_) => None,
+        }
+    }
 }
 
 /// Where a hole comes from.

@@ -30,6 +30,9 @@ const DEFAULT: DatabaseClient =
 
 include!(concat!(env!("OUT_DIR"), "/guard/sql.rs"));
 
+/// Options that name a file with statements.
+const FILE_OPTIONS: &[&str] = &["f", "file", "filename", "queries-file", "i", "input-file"];
+
 pub(super) fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let Some(client) = SQL.iter().find(|client| client.names.contains(&call.name)) else {
         return Stream::None;
@@ -40,7 +43,11 @@ pub(super) fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
     if !asked || options.has(client.dry) || in_scratch(eval, state, call, &options.operands) {
         return crate::programs::printing::completion_printer(eval, state, call);
     }
+    // A file that the line itself wrote: `cat > x.sql <<E …; psql -f x.sql`
+    let files: Vec<Stream> =
+        options.values(FILE_OPTIONS).filter_map(|file| eval.content_to_run(state, file)).collect();
     let mut texts: Vec<&str> = options.values(client.text).collect();
+    texts.extend(files.iter().filter_map(Stream::known_text));
     if client.after > 0 {
         texts.extend(options.operands.iter().skip(client.after));
     }
@@ -67,7 +74,8 @@ pub(super) fn prompt(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'
         Stream::Text(text, _) => text.as_str(),
         _ => "",
     };
-    let given = call.args().iter().map(|arg| arg.split_once('=').map_or(arg.as_str(), |(_, value)| value));
+    let given =
+        call.args().iter().flat_map(|arg| [arg.as_str(), arg.split_once('=').map_or("", |(_, value)| value)]);
     let found = given.chain([piped]).find_map(|text| match text.lines().any(flushes) {
         true => Some(&rules::DATABASE_DROP),
         false => sql::judge(&deactivate(text)),

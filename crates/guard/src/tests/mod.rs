@@ -16,7 +16,7 @@ const DISK: &str = "
     /home/dev/proj/.env /home/dev/proj/.env.example /home/dev/proj/.envrc /home/dev/proj/.envrc.md
     /home/dev/proj/README.md /home/dev/proj/Makefile /home/dev/proj/package.json /home/dev/proj/package-lock.json
     /home/dev/proj/src/main.rs /home/dev/proj/src/a.rs /home/dev/proj/src/environment.ts
-    /home/dev/proj/src/secrets.rs /home/dev/proj/build/out.o /home/dev/proj/dist/x /home/dev/proj/sub/.git/HEAD
+    /home/dev/proj/src/secrets.rs /home/dev/proj/src/generated/a.ts /home/dev/proj/build/out.o /home/dev/proj/dist/x /home/dev/proj/sub/.git/HEAD
     /home/dev/proj/sub/x /home/dev/proj/docs/a.md /home/dev/proj/config/app.toml /home/dev/proj/certs/server.key
     /home/dev/proj/.claude/settings.json /home/dev/proj/notebooks/a.ipynb /home/dev/proj/deep/a/b
     /home/dev/proj/script.sh

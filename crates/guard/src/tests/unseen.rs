@@ -18,6 +18,9 @@ fn cloud() {
             include_str!("unseen/cloud-2.txt"),
             include_str!("unseen/cloud-3.txt"),
             include_str!("unseen/cloud-4.txt"),
+            include_str!("unseen/cloud-5.txt"),
+            include_str!("unseen/cloud-6.txt"),
+            include_str!("unseen/cloud-7.txt"),
         ],
         bash,
     );
@@ -31,6 +34,9 @@ fn database() {
             include_str!("unseen/database-2.txt"),
             include_str!("unseen/database-3.txt"),
             include_str!("unseen/database-4.txt"),
+            include_str!("unseen/database-5.txt"),
+            include_str!("unseen/database-6.txt"),
+            include_str!("unseen/database-7.txt"),
         ],
         bash,
     );
@@ -44,6 +50,9 @@ fn container() {
             include_str!("unseen/container-2.txt"),
             include_str!("unseen/container-3.txt"),
             include_str!("unseen/container-4.txt"),
+            include_str!("unseen/container-5.txt"),
+            include_str!("unseen/container-6.txt"),
+            include_str!("unseen/container-7.txt"),
         ],
         bash,
     );
@@ -56,6 +65,9 @@ fn publish() {
             include_str!("unseen/publish-1.txt"),
             include_str!("unseen/publish-2.txt"),
             include_str!("unseen/publish-3.txt"),
+            include_str!("unseen/publish-4.txt"),
+            include_str!("unseen/publish-5.txt"),
+            include_str!("unseen/publish-6.txt"),
         ],
         bash,
     );
@@ -68,6 +80,7 @@ fn everything_else() {
             include_str!("unseen/rest-1.txt"),
             include_str!("unseen/rest-2.txt"),
             include_str!("unseen/rest-3.txt"),
+            include_str!("unseen/rest-4.txt"),
         ],
         bash,
     );
@@ -87,6 +100,7 @@ fn other_tools() {
             include_str!("unseen/tools-1.txt"),
             include_str!("unseen/tools-2.txt"),
             include_str!("unseen/tools-3.txt"),
+            include_str!("unseen/tools-4.txt"),
         ],
         |row| call(row, &environment()),
     );
@@ -123,6 +137,7 @@ fn own_rules_protected_paths_and_scripts() {
             include_str!("unseen/own-1.txt"),
             include_str!("unseen/own-2.txt"),
             include_str!("unseen/own-3.txt"),
+            include_str!("unseen/own-4.txt"),
         ],
         with_settings,
     );

@@ -45,6 +45,8 @@ pub mod var {
     pub const EDGE: &str = "HEADSPACE_EDGE";
     /// The hub's database, for `headspace hub serve`, `invite` and `revoke`: keeps it out of the process list.
     pub const DATABASE_URL: &str = "HEADSPACE_DATABASE_URL";
+    /// A file with the password of the hub's database, for the same commands: what `--database-password-file` names.
+    pub const DATABASE_PASSWORD_FILE: &str = "HEADSPACE_DATABASE_PASSWORD_FILE";
     /// `1` makes the hook write what it did to `notify.log` in the state directory.
     pub const DEBUG: &str = "HEADSPACE_DEBUG";
     /// Set by `headspace hooks run`: events of such a hook are made up, and are neither sent nor kept.

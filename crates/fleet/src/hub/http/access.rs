@@ -6,6 +6,7 @@ use anyhow::Result;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio_postgres::Row;
 
 pub const COOKIE_NAME: &str = "headspace_hub";
 
@@ -55,23 +56,41 @@ pub struct Reader {
     pub kind: Kind,
     /// The most that the machine's team accepts.
     pub share_max: Level,
-    pub teams: Vec<(i32, Level)>,
+    pub teams: Vec<Membership>,
     /// The token's hash, to check again whether it is still valid.
     pub hash: Vec<u8>,
 }
 
+/// What a person may see in a team.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Membership {
+    pub team: i32,
+    /// By the person's role: how much of what belongs to others.
+    pub role: Level,
+    /// The most that the team shares, whatever machines that are away have stored here before.
+    pub share_max: Level,
+}
+
+impl Membership {
+    /// From these columns and the next two: the team, the role, the team's maximum. `None`: the person is in no team.
+    fn of(row: &Row, first: usize) -> Option<Membership> {
+        let team = row.get::<_, Option<i32>>(first)?;
+        let share_max = Level::from_number(row.get(first + 2));
+        Some(Membership { team, role: role_level(row.get(first + 1)), share_max })
+    }
+}
+
 impl Reader {
     pub fn team_ids(&self) -> Vec<i32> {
-        self.teams.iter().map(|(team, _)| *team).collect()
+        self.teams.iter().map(|of| of.team).collect()
     }
 
     /// How much of what belongs to `usr` in `team` this person may see.
     pub fn level(&self, team: i32, usr: i32) -> Level {
-        let role = self.teams.iter().find(|(id, _)| *id == team).map(|(_, level)| *level);
-        match role {
+        match self.teams.iter().find(|of| of.team == team) {
             None => Level::None,
-            Some(_) if usr == self.usr => Level::Full,
-            Some(level) => level,
+            Some(of) if usr == self.usr => of.share_max,
+            Some(of) => of.role.min(of.share_max),
         }
     }
 }
@@ -112,10 +131,10 @@ pub async fn reader(database: &Database, token: &str) -> Result<Result<Reader, R
     let rows = database
         .rows(
             "SELECT tokens.kind, tokens.usr, tokens.edge, users.login, tokens.revoked_at IS NOT NULL OR users.disabled_at IS NOT NULL,
-                    tokens.ends_at < now(), coalesce(own.share_max, 3::smallint), members.team, members.role
+                    tokens.ends_at < now(), coalesce(own.share_max, 3::smallint), members.team, members.role, teams.share_max
              FROM tokens JOIN users ON users.id = tokens.usr
              LEFT JOIN edges ON edges.id = tokens.edge LEFT JOIN teams AS own ON own.id = edges.team
-             LEFT JOIN members ON members.usr = tokens.usr
+             LEFT JOIN (members JOIN teams ON teams.id = members.team) ON members.usr = tokens.usr
              WHERE tokens.hash = $1",
             &[&hash],
         )
@@ -128,16 +147,40 @@ pub async fn reader(database: &Database, token: &str) -> Result<Result<Reader, R
     let (Some(kind), false) = (kind, first.get::<_, Option<bool>>(5).unwrap_or(false)) else {
         return Ok(Err(Refused::Unknown));
     };
-    let teams = rows.iter().filter_map(|row| Some((row.get::<_, Option<i32>>(7)?, role_level(row.get(8)))));
+    let mut teams: Vec<Membership> = rows.iter().filter_map(|row| Membership::of(row, 7)).collect();
+    teams.sort_unstable();
     Ok(Ok(Reader {
         usr: first.get(1),
         login: first.get(3),
         edge: first.get(2),
         kind,
         share_max: Level::from_number(first.get(6)),
-        teams: teams.collect(),
+        teams,
         hash,
     }))
+}
+
+/// Which of these tokens are still valid, and what their owners may see now.
+pub async fn memberships(
+    database: &Database,
+    hashes: &[Vec<u8>],
+) -> Result<HashMap<Vec<u8>, Vec<Membership>>> {
+    let rows = database
+        .rows(
+            "SELECT tokens.hash, members.team, members.role, teams.share_max
+             FROM tokens JOIN users ON users.id = tokens.usr
+             LEFT JOIN (members JOIN teams ON teams.id = members.team) ON members.usr = tokens.usr
+             WHERE tokens.hash = ANY($1) AND tokens.revoked_at IS NULL AND users.disabled_at IS NULL
+               AND (tokens.ends_at IS NULL OR tokens.ends_at >= now())",
+            &[&hashes],
+        )
+        .await?;
+    let mut found: HashMap<Vec<u8>, Vec<Membership>> = HashMap::new();
+    for row in &rows {
+        found.entry(row.get(0)).or_default().extend(Membership::of(row, 1));
+    }
+    found.values_mut().for_each(|teams| teams.sort_unstable());
+    Ok(found)
 }
 
 /// Machines that posted a moment ago. An entry here allows reading a batch, not storing it: the transaction that stores
@@ -185,12 +228,20 @@ mod tests {
             edge: None,
             kind: Kind::Browser,
             share_max: Level::Full,
-            teams: vec![(5, Level::States)],
+            teams: vec![
+                Membership { team: 5, role: Level::States, share_max: Level::Full },
+                Membership { team: 7, role: Level::Full, share_max: Level::Asks },
+            ],
             hash: Vec::new(),
         };
         assert_eq!(reader.level(5, 2), Level::States);
         assert_eq!(reader.level(5, 1), Level::Full);
         assert_eq!(reader.level(6, 1), Level::None);
+        assert_eq!(
+            (reader.level(7, 2), reader.level(7, 1)),
+            (Level::Asks, Level::Asks),
+            "the team's maximum"
+        );
         assert_eq!(role_level(9), Level::Full);
         assert_eq!(role_level(7), Level::None, "a role that nobody knows sees nothing");
         assert_eq!((role_number("admin"), role_number("none"), role_number("boss")), (Some(9), None, None));

@@ -229,7 +229,7 @@ impl RowQuery {
 
     fn names(&self) -> Vec<String> {
         let names = self.r#type.as_deref().unwrap_or_default().split(',').map(str::trim);
-        names.filter(|name| !name.is_empty()).take(100).map(str::to_owned).collect()
+        names.filter(|name| !name.is_empty() && !name.contains('\0')).take(100).map(str::to_owned).collect()
     }
 }
 
@@ -305,7 +305,9 @@ async fn events_of(hub: &Shared, seat: &Seat, which: &RowQuery) -> Result<Value,
     let limit = which.limit(EVENT_LIMITS)?;
     let (before, after) =
         (RowQuery::number(&which.before, "before")?, RowQuery::number(&which.after, "after")?);
-    let (names, text) = (which.names(), which.q.as_deref().map(str::trim).filter(|text| !text.is_empty()));
+    // PostgreSQL takes no NUL in a text.
+    let text = which.q.as_deref().map(|text| text.replace('\0', ""));
+    let (names, text) = (which.names(), text.as_deref().map(str::trim).filter(|text| !text.is_empty()));
     let direction = if after.is_some() { "ASC" } else { "DESC" };
     let sql = format!(
         "SELECT {EVENT_COLUMNS} FROM events ev JOIN edges e ON e.id = ev.edge AND e.epoch_no = ev.epoch_no

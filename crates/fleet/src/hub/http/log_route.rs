@@ -14,6 +14,7 @@ use headspace_page::answer::{ApiError, ApiResult, ok, with_status};
 use headspace_platform::clock::WallClock;
 use http_body_util::{BodyExt, Limited};
 use hyper::StatusCode;
+use hyper::body::Body as _;
 use hyper::header::{CONTENT_ENCODING, HeaderMap};
 use serde_json::json;
 use std::collections::HashMap;
@@ -21,6 +22,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 const BODY_WITHIN: Duration = Duration::from_secs(30);
+/// A link sends about a megabyte at once; only a single large event makes a batch larger.
+const LARGE: u64 = 2 << 20;
+/// The most large batches that a hub handles at once: each takes several times its size.
+pub const MAX_LARGE_AT_ONCE: usize = 2;
+const LARGE_WAITS_FOR: Duration = Duration::from_secs(10);
 
 /// How much one machine may post to one hub. A link sends a batch a second, or one per change; far more is a fault.
 #[derive(Default)]
@@ -88,6 +94,19 @@ pub async fn post(
         return Err(ApiError(StatusCode::TOO_MANY_REQUESTS, "too many batches at once: slow down".into()));
     }
     let in_flight = InFlight { hub: Arc::clone(&hub), edge };
+    let is_large = body.size_hint().upper().is_none_or(|bytes| bytes > LARGE);
+    let turn = match is_large {
+        true => Some(
+            tokio::time::timeout(LARGE_WAITS_FOR, Arc::clone(&hub.large_batches).acquire_owned())
+                .await
+                .ok()
+                .and_then(Result::ok)
+                .ok_or_else(|| {
+                    ApiError(StatusCode::TOO_MANY_REQUESTS, "too many large batches: slow down".into())
+                })?,
+        ),
+        false => None,
+    };
     let read = tokio::time::timeout(BODY_WITHIN, Limited::new(body, MAX_BODY).collect()).await;
     let read =
         read.map_err(|_| ApiError(StatusCode::REQUEST_TIMEOUT, "the batch did not arrive in time".into()))?;
@@ -100,7 +119,7 @@ pub async fn post(
     // Runs in its own task: a caller that hangs up must not leave a transaction half done.
     let own = Arc::clone(&hub);
     let taken = tokio::spawn(async move {
-        let _in_flight = in_flight;
+        let (_in_flight, _turn) = (in_flight, turn);
         let mut lease = own.database.lease().await?;
         let poster = Poster { edge, token: &reader.hash, share_max: reader.share_max };
         let taken =

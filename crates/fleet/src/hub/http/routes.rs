@@ -92,6 +92,8 @@ fn access_of(method: &Method, path: Option<&str>) -> Access {
 struct Shown {
     access: Access,
     token: Option<String>,
+    /// The token came as a header, from a program; a browser sends the cookie.
+    program: bool,
     /// The machine that the path names.
     edge: Option<i32>,
 }
@@ -102,6 +104,7 @@ fn shown(hub: &Hub, request: &Request) -> Result<Shown, ApiError> {
     Ok(Shown {
         access: access_of(request.method(), path),
         token: token(request.headers()).map(str::to_owned),
+        program: request.headers().contains_key(AUTHORIZATION),
         edge: request.uri().path().split('/').nth(3).and_then(|edge| edge.parse().ok()),
     })
 }
@@ -124,9 +127,15 @@ async fn admit(hub: &Hub, shown: Shown) -> Result<Option<Arc<Reader>>, ApiError>
     let found = found.map_err(unavailable)?;
     let reader = found.map_err(|refused| match refused {
         Refused::Unknown => unknown(),
-        Refused::Revoked => {
+        Refused::Revoked if shown.program => {
             ApiError(StatusCode::FORBIDDEN, "this token was revoked: ask for another invitation".into())
         }
+        Refused::Revoked => ApiError(
+            StatusCode::FORBIDDEN,
+            "this login has ended, as has the access of the machine that it came from: run `headspace hub login` on \
+             another one that has joined, and open the link here"
+                .into(),
+        ),
     })?;
     let machine = reader.kind == Kind::Machine;
     let allowed = match shown.access {
@@ -143,7 +152,9 @@ async fn admit(hub: &Hub, shown: Shown) -> Result<Option<Arc<Reader>>, ApiError>
 fn unknown() -> ApiError {
     ApiError(
         StatusCode::UNAUTHORIZED,
-        "who is there? Send the machine's token, or open the link of `headspace hub login`".into(),
+        "who is there? Run `headspace hub login` on a machine that has joined, and open the link here; a program sends \
+         the machine's token"
+            .into(),
     )
 }
 

@@ -123,7 +123,8 @@ pub fn since(last_event_id: &str) -> Option<SystemTime> {
     const CLOCKS_AND_COMMITS: Duration = Duration::from_secs(30);
     let micros: u64 = last_event_id.trim().parse().ok()?;
     let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_micros(micros))?;
-    time.checked_sub(CLOCKS_AND_COMMITS)
+    // Nothing was sent in the future: that is a clock that was set back, or nonsense that no database stores.
+    time.min(SystemTime::now()).checked_sub(CLOCKS_AND_COMMITS)
 }
 
 #[cfg(test)]
@@ -135,8 +136,8 @@ mod tests {
         let at = since("1700000000000000").unwrap();
         let seconds = at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
         assert_eq!(seconds, 1_700_000_000 - 30);
-        for odd in ["", "x", "-1", "18446744073709551615", "3"] {
-            let _ = since(odd);
+        for odd in ["", "x", "-1", "18446744073709551615", "9999999999999999", "3"] {
+            assert!(since(odd).is_none_or(|at| at < SystemTime::now()), "{odd}");
         }
         assert_eq!(since("yesterday"), None);
     }

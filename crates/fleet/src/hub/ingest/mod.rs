@@ -53,7 +53,7 @@ const INSERT_GAP: &str = "INSERT INTO gaps VALUES ($1, $2, $3, $4, 'retention') 
 
 const MOVE_ON: &str = "UPDATE edges SET epoch = $2::text::uuid, epoch_no = $3, pos = $4, last_hash = $5, link = coalesce($6, link), skew_ms = $7,
         version = coalesce($8, version), seen_at = clock_timestamp(),
-        changed_at = CASE WHEN $9 THEN clock_timestamp() ELSE changed_at END
+        changed_at = CASE WHEN $9 THEN greatest(clock_timestamp(), changed_at + interval '1 microsecond') ELSE changed_at END
     WHERE id = $1";
 
 /// Whose batch it is, as known when the request began. The transaction checks again.
@@ -89,7 +89,7 @@ async fn transaction(session: &mut Session, poster: &Poster<'_>, batch: &Batch) 
     let epoch_no = place.epoch_no;
     let erased: Vec<i64> = erased.into_iter().chain(batch.gone.iter().copied()).collect();
     let gap = batch.gap.filter(|(_, to)| *to > place.pos);
-    let (gap_from, gap_to) = gap.map_or((0, 0), |(from, to)| (from.max(place.pos + 1), to));
+    let (gap_from, gap_to) = gap.map_or((0, 0), |(from, to)| (from.max(place.pos + 1), to.min(batch.to)));
     let events = EventColumns::after(place.pos, batch);
     let turns = TurnColumns::of(batch);
     let pos = place.pos.max(batch.to);

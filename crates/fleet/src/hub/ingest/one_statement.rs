@@ -18,7 +18,7 @@ use tokio_postgres::Error;
 /// which `seen_at` shows.
 const MOVED: &str = "UPDATE edges SET pos = $4, last_hash = CASE WHEN $5 THEN last_hash ELSE $6 END, link = coalesce($7, link), skew_ms = $8,
         version = coalesce($9, version), seen_at = clock_timestamp(),
-        changed_at = CASE WHEN $10 THEN clock_timestamp() ELSE changed_at END
+        changed_at = CASE WHEN $10 THEN greatest(clock_timestamp(), changed_at + interval '1 microsecond') ELSE changed_at END
     WHERE id = $1 AND epoch = $2::text::uuid AND pos = $3 AND left_at IS NULL
       AND seen_at = (SELECT seen_at FROM edges WHERE id = $1)
       AND ($7::text IS NULL OR link IS NULL OR link = $7)
@@ -44,7 +44,7 @@ fn statement(agents: bool, events: bool, turns: bool) -> &'static str {
     let number = usize::from(agents) + 2 * usize::from(events) + 4 * usize::from(turns);
     MADE[number].get_or_init(|| {
         let guard = if agents { format!(" AND {}", none_lowered(FIRST_COLUMN)) } else { String::new() };
-        let mut text = format!("WITH edge AS ({MOVED}{guard} RETURNING id, epoch_no, team)");
+        let mut text = format!("WITH edge AS ({MOVED}{guard} RETURNING id, epoch_no, team, changed_at)");
         let mut first = FIRST_COLUMN;
         let parts: [(bool, &str, &Insert); 3] =
             [(agents, "documents", &AGENTS), (events, "log", &EVENTS), (turns, "said", &TURNS)];

@@ -22,10 +22,11 @@ pub(super) static EVENTS: Insert = Insert {
     alone: OnceLock::new(),
 };
 
-/// A document written by a later position stays.
+/// A document written by a later position stays. Its time is that of the machine's row, which grows with every change even
+/// if the database's clock is set back: streams ask for what is later than what they sent.
 pub(super) static AGENTS: Insert = Insert {
     sql: "INSERT INTO agents (edge, epoch_no, id, team, project, share, status, last_active_at, ended_at, pos, changed_at, doc)
-    SELECT edge.id, edge.epoch_no, posted.id, edge.team, project, share, status, last_active_at, ended_at, posted.pos, clock_timestamp(), doc
+    SELECT edge.id, edge.epoch_no, posted.id, edge.team, project, share, status, last_active_at, ended_at, posted.pos, edge.changed_at, doc
     FROM {edge}, {rows} AS posted(id, share, pos, project, status, last_active_at, ended_at, doc)
     ON CONFLICT (edge, epoch_no, id) DO UPDATE SET
         team = excluded.team, project = excluded.project, share = excluded.share, status = excluded.status,
@@ -48,8 +49,9 @@ pub(super) static TURNS: Insert = Insert {
 impl Insert {
     /// As a separate statement: `$1` is the machine, the columns follow.
     pub fn alone(&'static self) -> &'static str {
-        self.alone
-            .get_or_init(|| self.text("(SELECT id, epoch_no, team FROM edges WHERE id = $1) AS edge", 2))
+        self.alone.get_or_init(|| {
+            self.text("(SELECT id, epoch_no, team, changed_at FROM edges WHERE id = $1) AS edge", 2)
+        })
     }
 
     /// As part of another statement, in which the columns are numbered from `first`.

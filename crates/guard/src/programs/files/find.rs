@@ -23,6 +23,8 @@ enum FindTest {
 struct FindCommand {
     names: Vec<String>,
     paths: Vec<String>,
+    /// What the search leaves out: `-not -path './gen/*'`, `-name gen -prune -o`.
+    excluded: Vec<String>,
     filter: FindTest,
     below_start: bool,
     deletes: bool,
@@ -38,6 +40,7 @@ impl FindCommand {
         let mut search = FindCommand {
             names: Vec::new(),
             paths: Vec::new(),
+            excluded: Vec::new(),
             filter: FindTest::None,
             below_start: false,
             deletes: false,
@@ -67,7 +70,11 @@ impl FindCommand {
                 }
                 word if NAME_TESTS.contains(&word) => {
                     at += 1;
-                    if was_negated {
+                    // `-name x -prune -exec rm` selects x, `-name x -prune -o …` leaves it out.
+                    let prunes =
+                        matches!(args.get(at..), Some([prune, or, ..]) if prune == "-prune" && or == "-o");
+                    if was_negated || prunes {
+                        search.excluded.push(activate(value));
                         search.narrow(FindTest::Weak);
                     } else if !glob::matches_everything(&activate(value)) {
                         search.names.push(activate(value));
@@ -79,6 +86,7 @@ impl FindCommand {
                     // `-path x -prune` excludes instead of selecting.
                     let prunes = args.get(at).is_some_and(|arg| arg == "-prune");
                     if was_negated || prunes {
+                        search.excluded.push(activate(value));
                         search.narrow(FindTest::Weak);
                     } else if !glob::matches_everything(&activate(value)) {
                         if !word.ends_with("regex") {
@@ -161,9 +169,11 @@ pub(crate) fn find(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
         eval.write(state, file, WriteKind::Overwrite, &subject);
     }
     let mut found = Vec::new();
+    let outer = std::mem::replace(&mut eval.left_out, search.excluded.clone());
     for root in roots {
         for target in search.targets(root) {
             if !eval.tick() {
+                eval.left_out = outer;
                 return Stream::Data(Tags::FILES);
             }
             if search.deletes {
@@ -174,6 +184,10 @@ pub(crate) fn find(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
             }
             found.push(target);
         }
+    }
+    // What is found may be passed on to `xargs`, and was left out there too.
+    if !call.output_used {
+        eval.left_out = outer;
     }
     Stream::text(found.join("\n") + "\n")
 }

@@ -54,12 +54,13 @@ pub(crate) fn code(
     call.filtered()
 }
 
-/// A program that arrives on a stream.
+/// A program that arrives on a stream, with its arguments: `bash -s -- a b`.
 pub(crate) fn program(
     eval: &mut Evaluator<'_>,
     state: &mut ShellState,
     language: Language,
     stream: &Stream,
+    args: &[String],
     call: &Call<'_>,
 ) -> Stream {
     let machine = state.machine.clone();
@@ -71,7 +72,7 @@ pub(crate) fn program(
         Stream::None => Stream::Data(Tags::NONE),
         Stream::Text(text, _) => {
             let inner = Call { stdin: &Stream::None, ..*call };
-            code(eval, state, language, text, &inner, &[])
+            code(eval, state, language, text, &inner, args)
         }
         Stream::Data(tags) => {
             if !tags.has(Tags::LOCAL_FILE.and(Tags::TRUSTED)) {
@@ -92,11 +93,11 @@ pub(crate) fn file(
     call: &Call<'_>,
 ) -> Stream {
     if matches!(file, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") {
-        return program(eval, state, language, call.stdin, call);
+        return program(eval, state, language, call.stdin, args, call);
     }
     let from_process = file.chars().next().and_then(|c| eval.origins.get(c)?.stream.clone());
     if let Some(stream) = from_process {
-        return program(eval, state, language, &stream, call);
+        return program(eval, state, language, &stream, args, call);
     }
     match eval.content_to_run(state, file) {
         Some(Stream::Text(text, tags)) if !tags.has(Tags::DECODED) => {
@@ -185,7 +186,7 @@ pub(crate) fn shell(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Cal
     }
     match rest.first() {
         Some(script) if !from_stdin => file(eval, state, Language::Shell, script, &rest[1..], call),
-        _ => program(eval, state, Language::Shell, call.stdin, call),
+        _ => program(eval, state, Language::Shell, call.stdin, rest, call),
     }
 }
 
@@ -324,7 +325,7 @@ pub(crate) fn interpreter(eval: &mut Evaluator<'_>, state: &mut ShellState, call
     match rest.first() {
         Some(script) => file(eval, state, interpreter.language, script, &rest[1..], call),
         None if matches!(call.name, "deno" | "bun") => Stream::Data(Tags::NONE),
-        None => program(eval, state, interpreter.language, call.stdin, call),
+        None => program(eval, state, interpreter.language, call.stdin, &[], call),
     }
 }
 
@@ -369,7 +370,7 @@ pub(crate) fn powershell(eval: &mut Evaluator<'_>, state: &mut ShellState, call:
         }
         if "command".starts_with(&flag) || (call.name == "cmd" && matches!(flag.as_str(), "c" | "k")) {
             if rest() == "-" {
-                return program(eval, state, Language::PowerShell, call.stdin, call);
+                return program(eval, state, Language::PowerShell, call.stdin, &[], call);
             }
             return code(eval, state, Language::PowerShell, &rest(), call, &[]);
         }
@@ -378,7 +379,7 @@ pub(crate) fn powershell(eval: &mut Evaluator<'_>, state: &mut ShellState, call:
             return file(eval, state, Language::PowerShell, script, &[], call);
         }
     }
-    program(eval, state, Language::PowerShell, call.stdin, call)
+    program(eval, state, Language::PowerShell, call.stdin, &[], call)
 }
 
 /// `make`: its file is a program like any other if the line has just downloaded it.

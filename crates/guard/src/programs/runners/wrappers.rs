@@ -105,6 +105,13 @@ pub(crate) fn wrapper(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
     {
         return shells::code(eval, state, crate::code::Language::Shell, text, call, &[]);
     }
+    // `aws-vault exec prod --no-session -- aws …`: options may follow the operand too.
+    if wrapper.skip > 0
+        && rest.first().is_some_and(|first| first.starts_with('-'))
+        && let Some(at) = rest.iter().position(|word| word == "--")
+    {
+        rest = &rest[at..];
+    }
     while let Some(first) = rest.first()
         && (first == "--" || is_assignment(first))
     {

@@ -31,6 +31,11 @@ pub(crate) fn docker(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
             return Stream::None;
         }
         "ps" | "ls" | "list" | "images" => return listed(&args[at..]),
+        // They print the containers they were given: `docker ps -q | xargs docker stop | xargs docker rm`
+        "stop" | "kill" | "start" | "restart" => {
+            let found = args[at..].iter().any(|word| eval.origins.tags(word).has(Tags::FOUND_PIDS));
+            return Stream::Data(if found { Tags::FOUND_PIDS } else { Tags::NONE });
+        }
         _ => return Stream::Data(Tags::NONE),
     }
     let options = Options::read(
@@ -90,9 +95,9 @@ fn image_program(
     call: &Call<'_>,
 ) {
     let name = image.rsplit('/').next().unwrap_or(image).split([':', '@']).next().unwrap_or("");
-    let name = name.strip_suffix("-cli").unwrap_or(name);
-    let argv: Vec<String> = std::iter::once(name.to_owned()).chain(words.iter().cloned()).collect();
-    crate::programs::named_rules(eval, state, &Call { name, argv: &argv, ..*call });
+    let name = crate::programs::plain_name(name.strip_suffix("-cli").unwrap_or(name));
+    let argv: Vec<String> = std::iter::once(name.clone()).chain(words.iter().cloned()).collect();
+    crate::programs::named_rules(eval, state, &Call { name: &name, argv: &argv, ..*call });
 }
 
 /// A container that is already running, seen from here.

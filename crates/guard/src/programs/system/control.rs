@@ -21,7 +21,7 @@ pub(crate) fn osascript(eval: &mut Evaluator<'_>, state: &mut ShellState, call: 
     let text = script.join("\n");
     if text.is_empty() {
         if options.operands.first().is_none_or(|file| *file == "-") {
-            shells::program(eval, state, Language::AppleScript, call.stdin, call);
+            shells::program(eval, state, Language::AppleScript, call.stdin, &[], call);
         }
         return Stream::Data(Tags::NONE);
     }
@@ -107,7 +107,7 @@ pub(crate) fn screen(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
 pub(crate) fn at(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let lists = call.args().iter().any(|arg| matches!(arg.as_str(), "-l" | "-r" | "-d" | "-c" | "-V"));
     if !lists {
-        shells::program(eval, state, Language::Shell, call.stdin, call);
+        shells::program(eval, state, Language::Shell, call.stdin, &[], call);
     }
     Stream::None
 }
