@@ -146,7 +146,7 @@ function patchLine(retryIn) {
   const shown = line === 'live' && !loaded ? 'connecting' : line;
   attr(node, 'data-state', shown);
   const refused = line === 'live' || line === 'connecting' ? null : refusal;
-  text(node.lastElementChild, refused ? 'refused' : shown === 'gone' ? `${hookStatus?.hub ? 'hub' : 'server'} gone` : shown);
+  text(node.lastElementChild, refused ? (refused.status < 500 ? 'refused' : 'not up to date') : shown === 'gone' ? `${hookStatus?.hub ? 'hub' : 'server'} gone` : shown);
   attr(node, 'title', shown === 'live' ? 'Changes arrive as they happen' : `What you see may be old${retryIn ? `; next try in ${duration(retryIn)}` : ''}`);
   show(byId('gone'), line === 'gone' && !refused);
   show(byId('refused'), Boolean(refused));

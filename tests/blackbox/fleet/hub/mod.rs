@@ -366,7 +366,7 @@ fn the_files_that_start_a_hub_make_sense() {
     assert!(unit.contains("ExecStart=/usr/bin/headspace hub serve"));
     let (image, compose) = (read("Dockerfile"), read("compose.yaml"));
     assert!(image.contains("FROM scratch") && image.contains("USER 65532"));
-    assert!(!image.contains("COPY --"), "COPY's options need BuildKit");
+    assert!(!image.lines().any(|line| line.starts_with("COPY --")), "COPY's options need BuildKit");
     use headspace_platform::config::var;
     for variable in [var::DATABASE_URL, var::DATABASE_PASSWORD_FILE] {
         assert!(
