@@ -22,7 +22,8 @@ use http::streams::Streams;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
@@ -57,21 +58,13 @@ pub struct Hub {
     pub(crate) floods: http::log_route::Floods,
     pub(crate) large_batches: Arc<Semaphore>,
     pub(crate) posters: http::access::Posters,
-    /// Why the hub cannot serve now; `None` while it can.
-    trouble: RwLock<Option<String>>,
+    /// The database answers, and has the tables that this hub knows.
+    ready: AtomicBool,
 }
 
 impl Hub {
     pub fn is_ready(&self) -> bool {
-        self.trouble().is_none()
-    }
-
-    pub fn trouble(&self) -> Option<String> {
-        self.trouble.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn set_trouble(&self, why: Option<String>) {
-        *self.trouble.write().unwrap_or_else(PoisonError::into_inner) = why;
+        self.ready.load(Ordering::Relaxed)
     }
 }
 
@@ -104,7 +97,7 @@ pub fn serve(options: &HubOptions) -> Result<ExitCode> {
         floods: http::log_route::Floods::default(),
         large_batches: Arc::new(Semaphore::new(http::log_route::MAX_LARGE_AT_ONCE)),
         posters: http::access::Posters::default(),
-        trouble: RwLock::new(Some("the database has not been reached yet".into())),
+        ready: AtomicBool::new(false),
     });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -153,14 +146,14 @@ async fn keep_ready(hub: Arc<Hub>, explicit: bool) {
                 if !std::mem::replace(&mut served, true) {
                     log::line(&format!("ready, with the {}", hub.database.settings.shown()));
                 }
-                hub.set_trouble(None);
+                hub.ready.store(true, Ordering::Relaxed);
             }
             Err(error) => {
                 let why = format!("{error:#}");
                 if said.as_ref() != Some(&why) {
                     log::line(&format!("waiting for the database: {why}"));
                 }
-                hub.set_trouble(Some(why.clone()));
+                hub.ready.store(false, Ordering::Relaxed);
                 // A stream would claim that the board is live. Clients that come back read everything again.
                 hub.streams.close(|_| true);
                 said = Some(why);

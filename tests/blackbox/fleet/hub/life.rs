@@ -109,6 +109,9 @@ fn a_database_that_cannot_serve_is_named_and_waited_for() {
 
     team.postgres.down();
     troubled(&team, "could not reach the database postgres on 127.0.0.1");
+    let asked = team.hub.request("GET", "/api/agents", &[("Authorization", "Bearer anybody's")], None);
+    assert_eq!(asked.status, 503);
+    assert!(!asked.text().contains("127.0.0.1"), "only the log says where it is: {}", asked.text());
     team.postgres.up().unwrap();
     well(&team);
     wait_until("everything to arrive", || machine.status()["lag_events"] == 0);
