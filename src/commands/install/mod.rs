@@ -21,6 +21,7 @@ use headspace_core::model::event_names;
 use headspace_hooks::client_settings::entry::{Call, Entry, Role};
 use headspace_hooks::client_settings::locate::{Client, Scope, Target};
 use headspace_hooks::client_settings::merge::{Desired, Event, Notify, Plan};
+use headspace_hooks::settings::check::nearest;
 use headspace_platform::config::Config;
 use headspace_platform::net::http_client;
 use headspace_platform::usage::Usage;
@@ -74,7 +75,7 @@ pub struct InstallArgs {
 ///
 /// Removes exactly what install added. A file that has not changed since gets back the bytes it had before.
 #[derive(Debug, Default, clap::Args)]
-#[command(after_help = "Example:\n  headspace uninstall --dry-run\n  headspace uninstall")]
+#[command(after_help = "Examples:\n  headspace uninstall --dry-run\n  headspace uninstall")]
 pub struct UninstallArgs {
     /// Show what would change, change nothing
     #[arg(long)]
@@ -248,11 +249,12 @@ pub fn uninstall(args: &UninstallArgs) -> Result<ExitCode> {
     report::uninstalled(&done, args.json)
 }
 
-/// Installs for `up`: with the choices of the last install, for `program`. Returns a line about what was done, or `None` if
-/// nothing had to be changed.
-pub fn ensure(program: &Path) -> Result<Option<String>> {
+/// Installs for `up` and `doctor --fix`: with the choices of the last install, for `program`, in the first of these
+/// configuration directories or in the usual one. Returns a line about what was done, or `None` if nothing had to be changed.
+pub fn ensure(program: &Path, config_dirs: &[PathBuf]) -> Result<Option<String>> {
     let program = locate::utf8(program)?;
-    let target = locate::targets(Client::Claude, Scope::User, &[])?.remove(0);
+    config_dirs.iter().try_for_each(|dir| locate::check_there(dir))?;
+    let target = locate::targets(Client::Claude, Scope::User, config_dirs)?.remove(0);
     let record = backup::Backups::of(&target.file).record().unwrap_or_default();
     let choices = Choices { events: record.events, script: record.script, ..Choices::default() };
     let plan = choices.plan(&program, &target, client_version::version());
@@ -367,7 +369,18 @@ fn known_event(client: Client, name: &str) -> Result<String> {
             };
             Err(Usage(format!("{} is not installed: {why}", spec.name)).into())
         }
-        None => Err(Usage(format!("Claude Code has no event {name:?}")).into()),
+        None => {
+            let known = || {
+                event_names::known()
+                    .filter(|name| event_names::by_name(name).is_some_and(|spec| spec.subscribed))
+            };
+            let advice = match nearest(name, known()) {
+                Some(near) => format!("did you mean {near}?"),
+                None => format!("choose from {}", known().collect::<Vec<_>>().join(", ")),
+            };
+            Err(Usage(format!("could not subscribe to {name:?}: Claude Code has no such event; {advice}"))
+                .into())
+        }
     }
 }
 

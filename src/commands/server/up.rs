@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 /// Does only what is not done yet, so it is safe to run again. A binary in a build directory first copies itself to
 /// ~/.local/bin.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  headspace up\n  headspace down")]
+#[command(after_help = "Examples:\n  headspace up\n  headspace down")]
 pub struct UpArgs {
     /// Print the result as JSON
     #[arg(long)]
@@ -51,7 +51,7 @@ pub fn up(args: &UpArgs) -> Result<ExitCode> {
     let config = Config::load()?;
     let own = PathBuf::from(locate::program()?);
     let program = if locate::in_build_dir(&own) { copy_to_local_bin(&own)? } else { own.clone() };
-    let installed = install::ensure(&program)?;
+    let installed = install::ensure(&program, &[])?;
     let url = config.server_url();
     let (server, started) = match health(&url, Duration::from_secs(1)) {
         Some(server) => (server, false),

@@ -37,6 +37,24 @@ fn an_empty_home_fails_and_fix_repairs_it() {
 }
 
 #[test]
+fn fix_repairs_the_directory_that_was_named() {
+    let home = Installation::without_server(json!({}));
+    home.ok(&["install"]);
+    let work = home.at("work claude");
+    std::fs::create_dir(&work).unwrap();
+    let dir = work.to_str().unwrap();
+    let text = String::from_utf8(home.run(&["doctor", "--config-dir", dir]).stdout).unwrap();
+    assert!(text.contains(&format!("▸ headspace install --config-dir '{dir}'")), "{text}");
+    let text = String::from_utf8(home.run(&["doctor", "--config-dir", dir, "--fix"]).stdout).unwrap();
+    assert!(text.contains("fixed:"), "{text}");
+    assert!(std::fs::read_to_string(work.join("settings.json")).unwrap().contains("notify"), "{text}");
+    let missing = home.at("nowhere");
+    let text = home.run(&["doctor", "--config-dir", missing.to_str().unwrap(), "--fix"]).stdout;
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("could not be fixed by --fix") && !missing.exists(), "{text}");
+}
+
+#[test]
 fn a_healthy_home_passes_every_check() {
     let home = Installation::new(json!({}));
     home.ok(&["install"]);
