@@ -14,7 +14,9 @@ use std::process::ExitCode;
 
 /// Shows which of your coding agents needs you now, and why
 #[derive(Debug, Parser)]
-#[command(name = "headspace", version = env!("HEADSPACE_VERSION"), max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "headspace", version = env!("HEADSPACE_VERSION"), max_term_width = 100, disable_help_subcommand = true,
+    after_help = "Examples:\n  headspace demo               # look at it first, with made-up agents\n  headspace up                 # install the hooks, start the server\n  headspace status             # which agents need you\n  headspace help status        # all options of a command, with examples"
+)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -201,6 +203,23 @@ mod tests {
         let silent = |arg: &&clap::Arg| arg.get_help().is_none_or(|help| help.to_string().trim().is_empty());
         found.extend(command.get_arguments().filter(silent).map(|arg| format!("{path} {}", arg.get_id())));
         command.get_subcommands().for_each(|sub| without_help(sub, &path, found));
+    }
+
+    /// The commands below this one whose help has no example.
+    fn without_example(command: &clap::Command, path: &str, found: &mut Vec<String>) {
+        let path = format!("{path} {}", command.get_name());
+        let has_one = command.get_after_help().is_some_and(|help| help.to_string().contains("headspace"));
+        if !has_one && !command.is_hide_set() {
+            found.push(path.clone());
+        }
+        command.get_subcommands().for_each(|sub| without_example(sub, &path, found));
+    }
+
+    #[test]
+    fn every_command_has_an_example() {
+        let mut found = Vec::new();
+        without_example(&Cli::command(), "", &mut found);
+        assert!(found.is_empty(), "{found:#?}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `headspace answer`: switch answering on or off, unlock a dashboard, answer an ask from this terminal.
 
-use crate::commands::install::answering as entry;
+use crate::commands::install::{answering as entry, short};
 use crate::view::answering::{self, Answering, Said};
 use crate::view::client::{self, Client};
 use crate::view::person;
@@ -23,14 +23,14 @@ use std::process::ExitCode;
 /// `keep-planning [MESSAGE]`, or the answer to its question. Only a person at a terminal may answer, never an agent.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  headspace answer on\n  headspace answer unlock\n  headspace answer api allow\n  headspace answer api deny 'use another name'"
+    after_help = "Examples:\n  headspace answer on\n  headspace answer unlock\n  headspace answer api allow\n  headspace answer api deny 'use another name'"
 )]
 pub struct AnswerArgs {
-    /// `on`, `off`, `status`, `unlock`, `lock`, or an agent: id, or the beginning of a name, project or session id
+    /// `on`, `off`, `status`, `unlock`, `lock`, or an agent (id, or the beginning of a name, project or session id)
     what: String,
     /// The answer to what the agent asks
     words: Vec<String>,
-    /// Answer all identical asks at once, after they were listed
+    /// Answer all identical asks at once, after listing them
     #[arg(long)]
     all: bool,
     /// Which ask, if the agent has several open
@@ -52,9 +52,14 @@ pub fn run(args: &AnswerArgs) -> Result<ExitCode> {
         "status" if alone => status(args.json),
         "unlock" if alone => unlock(),
         "lock" if alone => lock(),
-        _ if alone => {
-            Err(Usage("say what to answer: allow, deny, or the answer to its question".into()).into())
+        agent if alone => {
+            let example = format!("headspace answer {agent} allow");
+            Err(Usage(format!("could not answer: the answer is missing, as in `{example}` (or deny, or the answer to its question)")).into())
         }
+        word @ ("on" | "off" | "status" | "unlock" | "lock") => Err(Usage(format!(
+            "could not run `answer {word}`: it takes nothing more; an agent with this name has an id, too"
+        ))
+        .into()),
         agent => answer(agent, args),
     }
 }
@@ -62,11 +67,11 @@ pub fn run(args: &AnswerArgs) -> Result<ExitCode> {
 fn switch(on: bool, args: &AnswerArgs) -> Result<ExitCode> {
     let changed = entry::switch(on, &args.config_dir)?;
     for path in &changed {
-        println!("{} {}", if on { "hook entry added to" } else { "hook entry removed from" }, path.display());
+        println!("{} {}", if on { "hook entry added to" } else { "hook entry removed from" }, short(path));
     }
     if on {
         println!(
-            "answering is on: `headspace answer unlock` prints a code for the dashboard; sessions need no restart"
+            "answering is on, without a restart of your sessions; now `headspace answer unlock` prints a code for the dashboard"
         );
     } else {
         println!("answering is off: the terminals ask as before");
@@ -129,7 +134,7 @@ fn lock() -> Result<ExitCode> {
 fn answer(word: &str, args: &AnswerArgs) -> Result<ExitCode> {
     person::require("answer")?;
     let client = Client::new(&Config::load()?)?;
-    let agents = client.agents(false).context("could not answer: is the server running?")?;
+    let agents = client.agents(false).context("could not answer")?;
     let agent = client::find(&agents, word)?;
     let ask = the_ask(agent, args.ask)?;
     let (choice, mut said) = meant(ask, &args.words)?;

@@ -64,11 +64,12 @@ pub fn next(args: &NextArgs) -> Result<ExitCode> {
             Err(why) => passed_over.push((agent, why)),
         }
     }
-    let (_, why) = &passed_over[0];
-    for (agent, why) in &passed_over[1..] {
-        eprintln!("headspace: could not jump to {} either: {}", title(agent), text::strip_control(why));
+    println!("{}", whereabouts(first));
+    for (at, (agent, why)) in passed_over.iter().enumerate() {
+        let either = if at > 0 { " either" } else { "" };
+        eprintln!("headspace: could not jump to {}{either}: {}", title(agent), text::strip_control(why));
     }
-    refuse(first, why)
+    Ok(ExitCode::FAILURE)
 }
 
 pub fn jump(args: &JumpArgs) -> Result<ExitCode> {

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 /// Show what an agent asks in full, its last output, its changes and all else known about it
 ///
-/// If the server does not run, the agent is shown as it was stored last.
+/// If the server is not running, the agent is shown as it was stored last.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  headspace show fix-auth\n  headspace show 3 --diff | less -R\n  headspace show 3 --turns 50"

@@ -82,7 +82,7 @@ pub fn join(args: &JoinArgs) -> Result<ExitCode> {
         "`headspace hub preview` shows what leaves this machine; `headspace hub login` opens the board."
     );
     if http_client::health(&Config::load()?.server_url(), Duration::from_millis(500)).is_none() {
-        println!("The server does not run yet: `headspace up` starts it.");
+        println!("The server is not running yet: `headspace up` starts it.");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -154,7 +154,7 @@ impl LinkReport {
     }
 
     pub fn error(&self) -> Option<String> {
-        let stopped = || "the server does not run: `headspace up` starts it".to_owned();
+        let stopped = || "the server is not running: `headspace up` starts it".to_owned();
         self.link.error.clone().or_else(|| (!self.server_runs).then(stopped))
     }
 

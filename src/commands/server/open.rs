@@ -59,12 +59,8 @@ pub fn run(args: &OpenArgs) -> Result<ExitCode> {
         return phone::run(args.address.as_deref(), agent);
     }
     let client = Client::new(&config)?;
-    let LoginCode { code } = client.post("/api/login-code", &json!({})).with_context(|| {
-        format!(
-            "could not open the dashboard at {}: is the server running? `headspace up` starts it",
-            client.url
-        )
-    })?;
+    let LoginCode { code } =
+        client.post("/api/login-code", &json!({})).context("could not open the dashboard")?;
     let url = client.dashboard_url();
     if let Some(stranger) = local::stranger_at(&url) {
         bail!("could not open the dashboard: {stranger}; choose another port: \"port\" in config.jsonc");

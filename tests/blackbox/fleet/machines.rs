@@ -265,7 +265,7 @@ fn machines_are_checked_before_they_are_added() {
     assert!(home.ok(&["machines", "add", "me@devbox"]).contains("nothing changed"));
     assert_eq!(home.run(&["machines", "add", "other@devbox"]).status.code(), Some(1));
     home.ok(&["machines", "add", "other@devbox", "--name", "second"]);
-    assert!(home.ok(&["machines", "list"]).contains("the server does not run"));
+    assert!(home.ok(&["machines", "list"]).contains("the server is not running"));
     assert_eq!(home.run(&["machines", "remove", "nobody"]).status.code(), Some(1));
     home.ok(&["machines", "remove", "devbox"]);
     assert_eq!(home.json(&["machines", "list"])["machines"].as_array().unwrap().len(), 1);
