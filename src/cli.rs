@@ -50,7 +50,7 @@ pub enum Command {
         after_help = "Example:\n  echo '{\"session_id\":\"s1\",\"hook_event_name\":\"Stop\"}' | headspace notify"
     )]
     Notify {
-        /// Which coding agent calls, if not Claude Code
+        /// The coding agent that calls, if not Claude Code
         #[arg(long, value_name = "NAME")]
         client: Option<String>,
         /// Event name (default: `hook_event_name` in the payload)

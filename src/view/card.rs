@@ -4,7 +4,7 @@
 
 use crate::view::columns::{fit, fit_middle, width, wrap, wrap_code};
 use headspace_core::changes::{Changes, FileChange, relative};
-use headspace_core::model::{Actor, AgentView, Choice, Group, InteractionKind, InteractionView};
+use headspace_core::model::{Actor, AgentView, Choice, Group, Intent, InteractionKind, InteractionView};
 use headspace_core::stamp::Stamp;
 use headspace_core::text::numbers::{counted, duration, thousands};
 use headspace_core::text::one_line;
@@ -220,8 +220,12 @@ impl Card {
         let mine = turn.actor == Actor::User;
         let who = if mine { "you" } else { "agent" };
         self.prose(&format!("{} {who}", local_clock(turn.timestamp)), Tone::Faint, 0);
+        // A permission is in our own words, with the command as it is: no Markdown, whose marks a shell uses too.
+        let is_permission = turn.intent == Intent::Question && turn.text.starts_with("Allow ");
         if mine {
             self.prose(&turn.text, Tone::Bold, INDENT);
+        } else if is_permission {
+            self.prose(&turn.text, Tone::Plain, INDENT);
         } else {
             self.markdown(&turn.text, INDENT);
         }

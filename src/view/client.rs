@@ -24,6 +24,9 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 /// The slowest answer, one that counts a million events, comes within this time.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
+/// Why there is no hub to ask, and what to do.
+pub const NOT_JOINED: &str = "could not find a hub: this machine has not joined one; `headspace hub join LINK` does, with the link from an invitation";
+
 /// A server to talk to.
 pub struct Client {
     pub url: String,
@@ -84,8 +87,7 @@ impl Client {
 
     /// The hub this machine has joined, as if it were a server.
     pub fn hub() -> Result<Client> {
-        let membership =
-            file::read()?.context("this machine has joined no hub: `headspace hub join LINK`")?;
+        let membership = file::read()?.context(NOT_JOINED)?;
         Ok(Client { url: membership.url.clone(), way: Way::Hub { membership: Box::new(membership) } })
     }
 

@@ -36,7 +36,7 @@ pub struct EventsArgs {
     follow: bool,
     /// Only this agent: id, or the beginning of a name, project or session id
     agent: Option<String>,
-    /// The same agent, as an option
+    /// The same, as an option
     #[arg(long = "agent", value_name = "AGENT", conflicts_with = "agent")]
     only_agent: Option<String>,
     /// Only events of these types: PreToolUse, or pre-tool-use; several with commas

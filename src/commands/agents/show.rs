@@ -14,7 +14,7 @@ use headspace_platform::config::Config;
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Show what an agent asks in full, its last output, its changes and all else known about it
+/// Show an agent in full: what it asks, its last output, its changes, and everything known about it
 ///
 /// If the server is not running, the agent is shown as it was stored last.
 #[derive(Debug, clap::Args)]

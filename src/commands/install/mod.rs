@@ -31,9 +31,9 @@ use std::time::Duration;
 
 /// Merge headspace's hooks into the settings of your coding agents
 ///
-/// Claude Code, and every other client that is found on this machine (`--list`); `--client` takes one of them.
-/// Adds one entry per event and leaves every other byte unchanged. Makes a backup first, then replaces the file in one
-/// step or not at all. Run it again after an update: entries are brought up to date, never added twice.
+/// Covers Claude Code and every other client found on this machine (`--list`); `--client` picks one of them. Adds one
+/// entry per event and leaves every other byte unchanged. Makes a backup first, then replaces the file in one step or not at
+/// all. Run it again after an update: entries are brought up to date, never added twice.
 #[derive(Debug, Default, clap::Args)]
 #[command(
     after_help = "Examples:\n  headspace install --dry-run    # shows what would change, as a diff\n  headspace install\n  \
@@ -60,7 +60,7 @@ pub struct InstallArgs {
     /// Also read context, cost and model from the status line; your own line is shown as before
     #[arg(long)]
     pub statusline: bool,
-    /// Only show which clients are there, and which have the hooks
+    /// Only list the clients that are found, and which of them have the hooks
     #[arg(long, conflicts_with_all = ["dry_run", "events", "script", "guard", "statusline", "tmux"])]
     pub list: bool,
     /// Print lines for your tmux.conf and change nothing
@@ -71,7 +71,7 @@ pub struct InstallArgs {
     pub json: bool,
 }
 
-/// Remove headspace's hooks from settings.json
+/// Remove headspace's hooks from the settings of your coding agents
 ///
 /// Removes exactly what install added. A file that has not changed since gets back the bytes it had before.
 #[derive(Debug, Default, clap::Args)]
@@ -102,7 +102,7 @@ pub struct PlaceArgs {
     /// The client's configuration directory (default: CLAUDE_CONFIG_DIR or ~/.claude); may be repeated
     #[arg(long, value_name = "DIR")]
     pub config_dir: Vec<PathBuf>,
-    /// Whose settings, if not those of every client that is found
+    /// Only this client (default: every client that is found)
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(clients::names()))]
     client: Option<String>,
 }
