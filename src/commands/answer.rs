@@ -196,20 +196,15 @@ fn the_ask(agent: &AgentView, id: Option<i64>) -> Result<&InteractionView> {
     }
 }
 
-/// The other asks with the same tool and the same input, each with its own digest.
+/// The other asks that are exactly alike, the agent's own first; each has its own digest.
 fn alike<'a>(
     agents: &'a [AgentView],
     agent: &AgentView,
     ask: &InteractionView,
 ) -> Vec<(&'a AgentView, &'a InteractionView)> {
-    let same = |other: &InteractionView| {
-        other.id != ask.id
-            && other.tool_name == ask.tool_name
-            && other.input == ask.input
-            && !other.answer.can().is_empty()
-    };
     let of = |other: &'a AgentView| {
-        other.interactions.iter().filter(move |one| same(one)).map(move |one| (other, one))
+        let alike = other.interactions.iter().filter(|one| answering::are_alike(ask, one));
+        alike.map(move |one| (other, one)).collect::<Vec<_>>()
     };
     let own = agent.id;
     let mut found: Vec<_> = agents.iter().flat_map(of).collect();
