@@ -6,6 +6,7 @@ use crate::commands::server::{notify_test, open, prune, rebuild, serve, service,
 use crate::commands::{
     answer, completions, context, demo, doctor, guard, hooks, hub, install, machines, statusline, top,
 };
+use crate::view::columns::{error_columns, hanging};
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 use headspace_platform::usage::Usage;
@@ -95,7 +96,8 @@ pub fn main() -> ExitCode {
     match run(command) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("headspace: {}", headspace_core::text::strip_control(&format!("{error:#}")));
+            let message = format!("headspace: {error:#}");
+            eprintln!("{}", hanging(&message, 0, 2, error_columns()));
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
         }
     }

@@ -3,6 +3,7 @@
 use crate::commands::install::{answering as entry, short};
 use crate::view::answering::{self, Answering, Said};
 use crate::view::client::{self, Client};
+use crate::view::columns::{hanging, terminal_columns};
 use crate::view::person;
 use anyhow::{Context, Result, bail};
 use headspace_core::model::{AgentView, Choice, InteractionKind, InteractionView, Surface};
@@ -70,9 +71,8 @@ fn switch(on: bool, args: &AnswerArgs) -> Result<ExitCode> {
         println!("{} {}", if on { "hook entry added to" } else { "hook entry removed from" }, short(path));
     }
     if on {
-        println!(
-            "answering is on, without a restart of your sessions; now `headspace answer unlock` prints a code for the dashboard"
-        );
+        let next = "answering is on, without a restart of your sessions; now `headspace answer unlock` prints a code for the dashboard";
+        println!("{}", hanging(next, 0, 0, terminal_columns()));
     } else {
         println!("answering is off: the terminals ask as before");
     }

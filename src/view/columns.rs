@@ -4,9 +4,18 @@ use headspace_core::text::{one_line, strip_control};
 use std::io::IsTerminal;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Columns of the terminal; `None` if the output is not one.
+/// Columns of the terminal; `None` if standard output is not one.
 pub fn terminal_columns() -> Option<usize> {
-    let terminal = std::io::stdout().is_terminal().then(ratatui::crossterm::terminal::size);
+    columns_of(&std::io::stdout())
+}
+
+/// Columns of the terminal that errors go to; `None` if standard error is not one.
+pub fn error_columns() -> Option<usize> {
+    columns_of(&std::io::stderr())
+}
+
+fn columns_of(stream: &impl IsTerminal) -> Option<usize> {
+    let terminal = stream.is_terminal().then(ratatui::crossterm::terminal::size);
     let columns = terminal.and_then(Result::ok).map(|(columns, _)| usize::from(columns));
     columns.filter(|columns| *columns > 0)
 }

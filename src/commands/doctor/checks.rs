@@ -112,8 +112,7 @@ pub fn answering(input: &CheckInput) -> Vec<Finding> {
     let mut findings = Vec::new();
     for dir in &input.config_dirs {
         let path = dir.join("settings.json");
-        let text = headspace_platform::files::read_text(&path).unwrap_or_default();
-        let found = merge::find(&text, None).unwrap_or_default();
+        let found = entries_in(&path).unwrap_or_default();
         let waits: Vec<_> = found.iter().filter(|entry| entry.role == Role::Wait).collect();
         let dead = |call: &Call| {
             call.words()
@@ -151,9 +150,16 @@ pub fn answering(input: &CheckInput) -> Vec<Finding> {
 /// Whether any of the settings looked at calls our hook.
 pub fn is_installed(input: &CheckInput) -> bool {
     input.config_dirs.iter().any(|dir| {
-        let text = headspace_platform::files::read_text(&dir.join("settings.json")).unwrap_or_default();
-        merge::find(&text, None).is_ok_and(|found| found.iter().any(|entry| entry.role == Role::Notify))
+        let found = entries_in(&dir.join("settings.json")).unwrap_or_default();
+        found.iter().any(|entry| entry.role == Role::Notify)
     })
+}
+
+/// Our entries in a settings file, none if there is no file; `None` if it cannot be understood. This program may have another
+/// name than `headspace`.
+fn entries_in(path: &Path) -> Option<Vec<merge::InstalledHook>> {
+    let text = headspace_platform::files::read_text(path).unwrap_or_default();
+    merge::find(&text, locate::program().ok().as_deref()).ok()
 }
 
 /// Our entries: one per event, each with a program that exists.
@@ -172,12 +178,8 @@ fn hooks_in(dir: &Path) -> Vec<Finding> {
         None => "headspace install".to_owned(),
     };
     let install = move || install_in(&named);
-    let text = headspace_platform::files::read_text(&path).unwrap_or_default();
-    let found = match merge::find(&text, None) {
-        Ok(found) => found,
-        // The settings check has reported it.
-        Err(_) => return Vec::new(),
-    };
+    // The settings check has reported a file that cannot be understood.
+    let Some(found) = entries_in(&path) else { return Vec::new() };
     let ours: Vec<_> = found.iter().filter(|entry| entry.role == Role::Notify).collect();
     if ours.is_empty() {
         let none = Finding::fail(format!("headspace has no hooks in {shown}"), install_command);
@@ -282,8 +284,7 @@ pub fn test_event(input: &CheckInput) -> Vec<Finding> {
     let mut calls: Vec<Call> = input
         .config_dirs
         .iter()
-        .filter_map(|dir| headspace_platform::files::read_text(&dir.join("settings.json")).ok())
-        .filter_map(|text| merge::find(&text, None).ok())
+        .filter_map(|dir| entries_in(&dir.join("settings.json")))
         .flatten()
         .filter(|entry| entry.role == Role::Notify)
         .map(|entry| entry.call)

@@ -2,6 +2,7 @@
 
 use crate::commands::install;
 use crate::commands::server::service;
+use crate::view::columns::{hanging, terminal_columns};
 use anyhow::{Context, Result, bail, ensure};
 use fs_err as fs;
 use headspace_core::model::Process;
@@ -39,6 +40,9 @@ pub struct UpArgs {
 #[command(after_help = "Example:\n  headspace down")]
 pub struct DownArgs {}
 
+/// Columns of a label and the blanks after it.
+const LABEL: usize = 13;
+
 /// How long a server may take to answer after its start.
 pub const SERVER_STARTS_WITHIN: Duration = Duration::from_secs(15);
 /// How long a server may take to end after it was asked to.
@@ -70,7 +74,8 @@ pub fn up(args: &UpArgs) -> Result<ExitCode> {
     if program != own {
         println!("program      {} (a build directory does not last)", install::short(&program));
     }
-    println!("hooks        {}", installed.as_deref().unwrap_or("installed"));
+    let hooks = installed.as_deref().unwrap_or("installed");
+    println!("hooks        {}", hanging(hooks, LABEL, LABEL, terminal_columns()));
     let state = if started { "started" } else { "already running" };
     println!("server       {state}, version {}, pid {}", strip_control(&server.version), server.pid);
     println!("log          {}", install::short(&log_file()));

@@ -55,6 +55,17 @@ fn fix_repairs_the_directory_that_was_named() {
 }
 
 #[test]
+fn a_program_under_another_name_knows_its_own_hooks() {
+    let home = Installation::without_server(json!({}));
+    let program = home.at("hs-dev");
+    std::fs::copy(binary(), &program).unwrap();
+    assert!(home.command_of(&program, &["install"]).output().unwrap().status.success());
+    let out = home.command_of(&program, &["doctor"]).output().unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert!(text.contains("ok   hooks") && text.contains("ok   test event"), "{text}");
+}
+
+#[test]
 fn a_healthy_home_passes_every_check() {
     let home = Installation::new(json!({}));
     home.ok(&["install"]);
