@@ -58,7 +58,8 @@ fn fix_repairs_the_directory_that_was_named() {
 fn a_program_under_another_name_knows_its_own_hooks() {
     let home = Installation::without_server(json!({}));
     let program = home.at("hs-dev");
-    std::fs::copy(binary(), &program).unwrap();
+    // Copied by another process: one that other tests start meanwhile would inherit the open file and keep it busy.
+    assert!(std::process::Command::new("cp").arg(binary()).arg(&program).status().unwrap().success());
     assert!(home.command_of(&program, &["install"]).output().unwrap().status.success());
     let out = home.command_of(&program, &["doctor"]).output().unwrap();
     let text = String::from_utf8(out.stdout).unwrap();

@@ -49,7 +49,7 @@ const EVENTS: &[Event] = &[
 ];
 
 fn translate(incoming: &mut Incoming) {
-    // The batch at the end names calls by the model's id; so shall the calls themselves.
+    // The batch at the end names calls by the model's id; the calls themselves use it too.
     if let Some(id) = incoming.owned("tool_call_id") {
         incoming.put("tool_use_id", id);
     }
