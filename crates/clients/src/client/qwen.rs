@@ -109,7 +109,7 @@ fn read(line: &[u8]) -> Option<Entry> {
         }
         ("assistant", _) => {
             let calls = parts.iter().any(|part| part.get("functionCall").is_some());
-            // Thoughts stand among the parts as well.
+            // Thoughts are among the parts, too.
             let spoken: Vec<&str> = parts
                 .iter()
                 .filter(|part| part.get("thought").is_none_or(|thought| thought == false))
