@@ -177,7 +177,9 @@ impl RawTable {
 impl Drop for RawTable {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
-        self.syncing.take().map(|syncing| syncing.join().expect("the last sync"));
+        if let Some(syncing) = self.syncing.take() {
+            syncing.join().expect("the last sync");
+        }
     }
 }
 

@@ -33,7 +33,7 @@ complete -c headspace -n "__fish_headspace_needs_command" -f -a "top" -d 'Watch 
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "next" -d 'Jump to the agent that has waited longest for you'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "jump" -d 'Jump to an agent\'s terminal pane'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "events" -d 'Show or follow the events, like journalctl'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "show" -d 'Show what an agent asks in full, its last output, its changes and all else known about it'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "show" -d 'Show an agent in full: what it asks, its last output, its changes, and everything known about it'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "explain" -d 'Explain why an agent is in its state'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "export" -d 'Print a session as Markdown or JSON: the conversation and the tool calls in between'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "rename" -d 'Give an agent a name of your own'
@@ -42,13 +42,13 @@ complete -c headspace -n "__fish_headspace_needs_command" -f -a "stop" -d 'Stop 
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "answer" -d 'Answer permissions, questions and plans from anywhere'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "open" -d 'Open the dashboard in the browser'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "install" -d 'Merge headspace\'s hooks into the settings of your coding agents'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "uninstall" -d 'Remove headspace\'s hooks from settings.json'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "serve" -d 'Receive, store and show the events'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "uninstall" -d 'Remove headspace\'s hooks from the settings of your coding agents'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "serve" -d 'Run the server: receive and store events, and show the dashboard'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "notify" -d 'Deliver one hook event (Claude Code calls this)'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "wait" -d 'Wait for an answer to a permission request from anywhere (Claude Code calls this)'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "statusline" -d 'Record context and cost from the status line, then run your own command'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "hooks" -d 'List, check, run and record hooks'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "guard" -d 'Judge tool calls: check, explain, rules'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "guard" -d 'Judge tool calls before they run: check, explain, allow, list the rules'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "hub" -d 'Share this machine\'s board with a team, or run the team\'s hub'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "context" -d 'Show which context files a session would get'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "machines" -d 'Show the agents of your other machines on this board'
@@ -82,7 +82,7 @@ complete -c headspace -n "__fish_headspace_using_subcommand next" -l print -d 'O
 complete -c headspace -n "__fish_headspace_using_subcommand next" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand jump" -l attach -d 'Show it in this terminal: attach to its tmux session (what a jump to another machine runs there)'
 complete -c headspace -n "__fish_headspace_using_subcommand jump" -s h -l help -d 'Print help'
-complete -c headspace -n "__fish_headspace_using_subcommand events" -l agent -d 'The same agent, as an option' -r
+complete -c headspace -n "__fish_headspace_using_subcommand events" -l agent -d 'The same, as an option' -r
 complete -c headspace -n "__fish_headspace_using_subcommand events" -l type -d 'Only events of these types: PreToolUse, or pre-tool-use; several with commas' -r
 complete -c headspace -n "__fish_headspace_using_subcommand events" -l client -d 'Only events of this client (claude, codex, …)' -r
 complete -c headspace -n "__fish_headspace_using_subcommand events" -l grep -d 'Only events that contain these words' -r
@@ -110,7 +110,7 @@ complete -c headspace -n "__fish_headspace_using_subcommand stop" -l json -d 'Pr
 complete -c headspace -n "__fish_headspace_using_subcommand stop" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand answer" -l ask -d 'Which ask, if the agent has several open' -r
 complete -c headspace -n "__fish_headspace_using_subcommand answer" -l config-dir -d 'The client\'s configuration directory, for `on` and `off`; may be repeated' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand answer" -l all -d 'Answer all identical asks at once, after they were listed'
+complete -c headspace -n "__fish_headspace_using_subcommand answer" -l all -d 'Answer all identical asks at once, after listing them'
 complete -c headspace -n "__fish_headspace_using_subcommand answer" -l json -d 'Print JSON, for `status`'
 complete -c headspace -n "__fish_headspace_using_subcommand answer" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand open" -l address -d 'Where the phone reaches this machine, if not at its network address: a host name, or the URL of a tunnel' -r
@@ -123,7 +123,7 @@ complete -c headspace -n "__fish_headspace_using_subcommand install" -l scope -d
 project\t'Everybody who works on this project'
 local\t'You, in this project'"
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l config-dir -d 'The client\'s configuration directory (default: CLAUDE_CONFIG_DIR or ~/.claude); may be repeated' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand install" -l client -d 'Whose settings, if not those of every client that is found' -r -f -a "claude\t''
+complete -c headspace -n "__fish_headspace_using_subcommand install" -l client -d 'Only this client (default: every client that is found)' -r -f -a "claude\t''
 codex\t''
 qwen\t''
 gemini\t''
@@ -136,7 +136,7 @@ complete -c headspace -n "__fish_headspace_using_subcommand install" -l script -
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l create -d 'Create the directories of --config-dir that do not exist'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l guard -d 'Also judge tool calls before they run (see `headspace guard`)'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l statusline -d 'Also read context, cost and model from the status line; your own line is shown as before'
-complete -c headspace -n "__fish_headspace_using_subcommand install" -l list -d 'Only show which clients are there, and which have the hooks'
+complete -c headspace -n "__fish_headspace_using_subcommand install" -l list -d 'Only list the clients that are found, and which of them have the hooks'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l tmux -d 'Print lines for your tmux.conf and change nothing'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l json -d 'Print the result as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -144,7 +144,7 @@ complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l scope 
 project\t'Everybody who works on this project'
 local\t'You, in this project'"
 complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l config-dir -d 'The client\'s configuration directory (default: CLAUDE_CONFIG_DIR or ~/.claude); may be repeated' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l client -d 'Whose settings, if not those of every client that is found' -r -f -a "claude\t''
+complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l client -d 'Only this client (default: every client that is found)' -r -f -a "claude\t''
 codex\t''
 qwen\t''
 gemini\t''
@@ -160,108 +160,108 @@ complete -c headspace -n "__fish_headspace_using_subcommand serve" -l host -d 'A
 complete -c headspace -n "__fish_headspace_using_subcommand serve" -l port -d 'Port to listen on' -r
 complete -c headspace -n "__fish_headspace_using_subcommand serve" -l db -d 'Database file' -r -F
 complete -c headspace -n "__fish_headspace_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand notify" -l client -d 'Which coding agent calls, if not Claude Code' -r
+complete -c headspace -n "__fish_headspace_using_subcommand notify" -l client -d 'The coding agent that calls, if not Claude Code' -r
 complete -c headspace -n "__fish_headspace_using_subcommand notify" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand wait" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand statusline" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and not __fish_seen_subcommand_from list validate run capture" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand hooks; and not __fish_seen_subcommand_from list validate run capture" -f -a "list" -d 'Show every hook that counts for a project'
-complete -c headspace -n "__fish_headspace_using_subcommand hooks; and not __fish_seen_subcommand_from list validate run capture" -f -a "validate" -d 'Check the settings files: what the client ignores, drops or never runs'
-complete -c headspace -n "__fish_headspace_using_subcommand hooks; and not __fish_seen_subcommand_from list validate run capture" -f -a "run" -d 'Run the hooks of an event as the client would, and say what it would conclude'
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and not __fish_seen_subcommand_from list validate run capture" -f -a "list" -d 'List every hook that applies to a project'
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and not __fish_seen_subcommand_from list validate run capture" -f -a "validate" -d 'Check the settings files for what the client ignores, drops or never runs'
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and not __fish_seen_subcommand_from list validate run capture" -f -a "run" -d 'Run the hooks of an event as the client would, and show what it would do next'
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and not __fish_seen_subcommand_from list validate run capture" -f -a "capture" -d 'Record the payloads of a real session, for later --input'
-complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -l project -d 'The project whose hooks are meant' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -l dialect -d 'Whose settings files and rules' -r -f -a "claude\t''
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -l project -d 'The project\'s directory' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -l dialect -d 'The client whose settings files and rules apply' -r -f -a "claude\t''
 wave\t''"
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -l client -d 'The hook file of another coding agent (codex, copilot, qwen, gemini, opencode)' -r
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -l project -d 'The project whose hooks are meant' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -l dialect -d 'Whose settings files and rules' -r -f -a "claude\t''
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -l project -d 'The project\'s directory' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -l dialect -d 'The client whose settings files and rules apply' -r -f -a "claude\t''
 wave\t''"
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -l client -d 'The hook file of another coding agent (codex, copilot, qwen, gemini, opencode)' -r
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -l json -d 'Print JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l tool -d 'The tool, for tool events' -r
-complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l input -d 'A payload to use, - for standard input' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l set -d 'Replace a field of the payload (tool_input.command=ls); may be given again' -r
-complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l time -d 'Run them this many times, and say how long each takes (p50, p95)' -r
-complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l project -d 'The project whose hooks are meant' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l dialect -d 'Whose settings files and rules' -r -f -a "claude\t''
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l input -d 'A file with the payload; - reads standard input' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l set -d 'Replace a field of the payload (tool_input.command=ls); may be repeated' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l time -d 'Run the hooks this many times, and show how long each takes (p50, p95)' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l project -d 'The project\'s directory' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l dialect -d 'The client whose settings files and rules apply' -r -f -a "claude\t''
 wave\t''"
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l json -d 'Print JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from capture" -l event -d 'Record only this event; may be given again' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from capture" -l event -d 'Record only this event; may be repeated' -r
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from capture" -l record -d 'What the recording hook calls: one payload on standard input'
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from capture" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and not __fish_seen_subcommand_from check explain allow rules hook" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and not __fish_seen_subcommand_from check explain allow rules hook" -f -a "check" -d 'Judge a PreToolUse payload on standard input'
-complete -c headspace -n "__fish_headspace_using_subcommand guard; and not __fish_seen_subcommand_from check explain allow rules hook" -f -a "explain" -d 'Show how a command is read, which rule speaks, and why'
+complete -c headspace -n "__fish_headspace_using_subcommand guard; and not __fish_seen_subcommand_from check explain allow rules hook" -f -a "explain" -d 'Show how a command is read, which rule applies, and why'
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and not __fish_seen_subcommand_from check explain allow rules hook" -f -a "allow" -d 'Allow a command that the guard refused: once, in this project, or everywhere'
-complete -c headspace -n "__fish_headspace_using_subcommand guard; and not __fish_seen_subcommand_from check explain allow rules hook" -f -a "rules" -d 'List the rules and what they say here'
+complete -c headspace -n "__fish_headspace_using_subcommand guard; and not __fish_seen_subcommand_from check explain allow rules hook" -f -a "rules" -d 'List the rules and what each does in this directory'
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and not __fish_seen_subcommand_from check explain allow rules hook" -f -a "hook" -d 'Judge a PreToolUse payload as a hook (what Claude Code calls)'
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from explain" -l tool -d 'A tool other than the shell' -r
-complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from explain" -l input -d 'The tool\'s input, or a whole payload, as JSON; - for standard input' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from explain" -l input -d 'A JSON file with the tool\'s input or a whole payload; - reads standard input' -r -F
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from explain" -l json -d 'Print JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from explain" -s h -l help -d 'Print help'
-complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from allow" -l once -d 'For one call, within ten minutes (what happens without the other two)'
-complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from allow" -l project -d 'Here: for the project around the current directory'
-complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from allow" -l user -d 'Everywhere'
+complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from allow" -l once -d 'Allow one call, within ten minutes (the default)'
+complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from allow" -l project -d 'Allow it in the project around the current directory'
+complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from allow" -l user -d 'Allow it everywhere'
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from allow" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from rules" -l json -d 'Print JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from rules" -s h -l help -d 'Print help'
-complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from hook" -l client -d 'Which coding agent calls, if not Claude Code' -r
+complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from hook" -l client -d 'The coding agent that calls, if not Claude Code' -r
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from hook" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "serve" -d 'Run a hub: take what machines send, show the team\'s board'
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "invite" -d 'Invite somebody: prints a link for `headspace hub join`'
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "revoke" -d 'Take a machine\'s access away: its next batch is refused, its agents leave the board'
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "check" -d 'Ask a hub whether it can serve: exits 0 if so, for health checks'
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "join" -d 'Join a hub with the link of an invitation'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "serve" -d 'Run a hub: receive what machines send, and show the team\'s board'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "invite" -d 'Invite somebody: prints the command that joins their machine'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "revoke" -d 'Revoke a machine\'s access: its next batch is refused, and its agents leave the board'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "check" -d 'Check that a hub works: exits 0 if it does, for health checks'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "join" -d 'Join a hub with the link from an invitation'
 complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "leave" -d 'Leave the hub: nothing more is sent, and this machine\'s agents leave its board'
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "status" -d 'Show how the link to the hub is'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "status" -d 'Show the state of the link to the hub'
 complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "preview" -d 'Show exactly what leaves this machine'
 complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "login" -d 'Print a link that opens the team\'s board in a browser, once'
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -l database-url -d 'The hub\'s database, as postgres://user@host/name (default: $HEADSPACE_DATABASE_URL). Beyond this machine it must speak TLS with a certificate for its name; `?sslmode=disable` says that the network between is safe' -r
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -l database-password-file -d 'A file with the database\'s password, to keep it out of the process list (default: $HEADSPACE_DATABASE_PASSWORD_FILE)' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -l database-url -d 'The hub\'s database, as postgres://user@host/name (default: $HEADSPACE_DATABASE_URL). On another machine it must use TLS with a certificate for its name; add `?sslmode=disable` if the network in between is safe' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -l database-password-file -d 'A file with the database password, to keep it out of the process list (default: $HEADSPACE_DATABASE_PASSWORD_FILE)' -r -F
 complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -l listen -d 'Address and port to listen on' -r
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -l public-url -d 'How machines and browsers reach the hub, if not by that address' -r
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -l tls-cert -d 'The hub\'s certificate and those that vouch for it, in PEM' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -l public-url -d 'The address at which machines and browsers reach the hub, if it is not the one it listens on' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -l tls-cert -d 'The hub\'s certificate and its chain, in PEM' -r -F
 complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -l tls-key -d 'Its private key, in PEM' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -l no-notify -d 'Do without LISTEN and NOTIFY, for databases and poolers that have none: other hubs\' changes then show within 2 s'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -l no-notify -d 'Do not use LISTEN and NOTIFY, which some databases and poolers lack: changes of other hubs then show within 2 s'
 complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l team -d 'The team whose board it is; made if there is none of that name' -r
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l role -d 'How much of others\' agents this person sees: states, asks, full or admin' -r -f -a "states\t''
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l team -d 'The team to join; created if it does not exist' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l role -d 'How much of other people\'s agents this person sees' -r -f -a "states\t''
 asks\t''
 full\t''
 admin\t''"
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l days -d 'Days the invitation holds, at most 7' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l days -d 'Days until the invitation expires, at most 7' -r
 complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l uses -d 'How many machines may join with it' -r
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l database-url -d 'The hub\'s database, as postgres://user@host/name (default: $HEADSPACE_DATABASE_URL). Beyond this machine it must speak TLS with a certificate for its name; `?sslmode=disable` says that the network between is safe' -r
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l database-password-file -d 'A file with the database\'s password, to keep it out of the process list (default: $HEADSPACE_DATABASE_PASSWORD_FILE)' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l json -d 'Print it as JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l database-url -d 'The hub\'s database, as postgres://user@host/name (default: $HEADSPACE_DATABASE_URL). On another machine it must use TLS with a certificate for its name; add `?sslmode=disable` if the network in between is safe' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l database-password-file -d 'A file with the database password, to keep it out of the process list (default: $HEADSPACE_DATABASE_PASSWORD_FILE)' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l json -d 'Print as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from revoke" -l database-url -d 'The hub\'s database, as postgres://user@host/name (default: $HEADSPACE_DATABASE_URL). Beyond this machine it must speak TLS with a certificate for its name; `?sslmode=disable` says that the network between is safe' -r
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from revoke" -l database-password-file -d 'A file with the database\'s password, to keep it out of the process list (default: $HEADSPACE_DATABASE_PASSWORD_FILE)' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from revoke" -l database-url -d 'The hub\'s database, as postgres://user@host/name (default: $HEADSPACE_DATABASE_URL). On another machine it must use TLS with a certificate for its name; add `?sslmode=disable` if the network in between is safe' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from revoke" -l database-password-file -d 'A file with the database password, to keep it out of the process list (default: $HEADSPACE_DATABASE_PASSWORD_FILE)' -r -F
 complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from revoke" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from check" -l url -d 'The hub\'s address' -r
 complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from join" -l share -d 'How much leaves: states (who works, who waits), asks (and what is asked), full (everything)' -r -f -a "none\t''
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from join" -l share -d 'How much to share: states (who works, who waits), asks (also what is asked), full (everything)' -r -f -a "none\t''
 states\t''
 asks\t''
 full\t''"
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from join" -l ca -d 'A file with the certificates to believe, in PEM, instead of the system\'s' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from join" -l ca -d 'A PEM file with the certificates to trust instead of the system\'s' -r -F
 complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from join" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from leave" -s h -l help -d 'Print help'
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from status" -l json -d 'Print it as JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from status" -l json -d 'Print as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from preview" -l share -d 'As if the machine had joined with this level' -r -f -a "none\t''
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from preview" -l share -d 'Preview this level instead of the one the machine joined with (default: states)' -r -f -a "none\t''
 states\t''
 asks\t''
 full\t''"
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from preview" -l json -d 'Print it as JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from preview" -l json -d 'Print as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from preview" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from login" -l json -d 'Print it as JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from login" -l json -d 'Print as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from login" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand context; and not __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand context; and not __fish_seen_subcommand_from show" -f -a "show" -d 'Print the text that SessionStart would add; with --json also the files it comes from'
@@ -270,12 +270,12 @@ complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_
 complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -l json -d 'Print as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand machines; and not __fish_seen_subcommand_from add list remove" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand machines; and not __fish_seen_subcommand_from add list remove" -f -a "add" -d 'Add a machine: a host for ssh, or a name and a command that prints what `headspace relay` does'
-complete -c headspace -n "__fish_headspace_using_subcommand machines; and not __fish_seen_subcommand_from add list remove" -f -a "list" -d 'List the machines, and how the line to each is'
+complete -c headspace -n "__fish_headspace_using_subcommand machines; and not __fish_seen_subcommand_from add list remove" -f -a "add" -d 'Add a machine: an ssh host, or a name and a command that prints what `headspace relay` prints'
+complete -c headspace -n "__fish_headspace_using_subcommand machines; and not __fish_seen_subcommand_from add list remove" -f -a "list" -d 'List the machines and the state of the connection to each'
 complete -c headspace -n "__fish_headspace_using_subcommand machines; and not __fish_seen_subcommand_from add list remove" -f -a "remove" -d 'Take a machine and its agents off the board'
 complete -c headspace -n "__fish_headspace_using_subcommand machines; and __fish_seen_subcommand_from add" -l name -d 'What to call it, if not by its host' -r
-complete -c headspace -n "__fish_headspace_using_subcommand machines; and __fish_seen_subcommand_from add" -l program -d 'Where headspace is on that machine, if ssh does not find it there' -r
-complete -c headspace -n "__fish_headspace_using_subcommand machines; and __fish_seen_subcommand_from add" -l no-alerts -d 'Its agents do not notify here'
+complete -c headspace -n "__fish_headspace_using_subcommand machines; and __fish_seen_subcommand_from add" -l program -d 'Path of headspace on that machine, if it is not on the PATH there' -r
+complete -c headspace -n "__fish_headspace_using_subcommand machines; and __fish_seen_subcommand_from add" -l no-alerts -d 'Send no notifications about its agents'
 complete -c headspace -n "__fish_headspace_using_subcommand machines; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand machines; and __fish_seen_subcommand_from list" -l json -d 'Print as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand machines; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
@@ -288,7 +288,7 @@ complete -c headspace -n "__fish_headspace_using_subcommand doctor" -s h -l help
 complete -c headspace -n "__fish_headspace_using_subcommand service; and not __fish_seen_subcommand_from install uninstall status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand service; and not __fish_seen_subcommand_from install uninstall status" -f -a "install" -d 'Write the unit; start the server now and at every login'
 complete -c headspace -n "__fish_headspace_using_subcommand service; and not __fish_seen_subcommand_from install uninstall status" -f -a "uninstall" -d 'Stop the server and remove the unit'
-complete -c headspace -n "__fish_headspace_using_subcommand service; and not __fish_seen_subcommand_from install uninstall status" -f -a "status" -d 'Show whether the unit is installed and the server runs'
+complete -c headspace -n "__fish_headspace_using_subcommand service; and not __fish_seen_subcommand_from install uninstall status" -f -a "status" -d 'Show whether the unit is installed and the server is running'
 complete -c headspace -n "__fish_headspace_using_subcommand service; and __fish_seen_subcommand_from install" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand service; and __fish_seen_subcommand_from uninstall" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand service; and __fish_seen_subcommand_from status" -l json -d 'Print the result as JSON'

@@ -6,6 +6,7 @@ use crate::commands::server::{notify_test, open, prune, rebuild, serve, service,
 use crate::commands::{
     answer, completions, context, demo, doctor, guard, hooks, hub, install, machines, statusline, top,
 };
+use crate::view::columns::{error_columns, hanging};
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 use headspace_platform::usage::Usage;
@@ -14,7 +15,9 @@ use std::process::ExitCode;
 
 /// Shows which of your coding agents needs you now, and why
 #[derive(Debug, Parser)]
-#[command(name = "headspace", version = env!("HEADSPACE_VERSION"), max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "headspace", version = env!("HEADSPACE_VERSION"), max_term_width = 100, disable_help_subcommand = true,
+    after_help = "Examples:\n  headspace demo               # look at it first, with made-up agents\n  headspace up                 # install the hooks, start the server\n  headspace status             # which agents need you\n  headspace help status        # all options of a command, with examples"
+)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -48,7 +51,7 @@ pub enum Command {
         after_help = "Example:\n  echo '{\"session_id\":\"s1\",\"hook_event_name\":\"Stop\"}' | headspace notify"
     )]
     Notify {
-        /// Which coding agent calls, if not Claude Code
+        /// The coding agent that calls, if not Claude Code
         #[arg(long, value_name = "NAME")]
         client: Option<String>,
         /// Event name (default: `hook_event_name` in the payload)
@@ -93,7 +96,8 @@ pub fn main() -> ExitCode {
     match run(command) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("headspace: {}", headspace_core::text::strip_control(&format!("{error:#}")));
+            let message = format!("headspace: {error:#}");
+            eprintln!("{}", hanging(&message, 0, 2, error_columns()));
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
         }
     }
@@ -201,6 +205,23 @@ mod tests {
         let silent = |arg: &&clap::Arg| arg.get_help().is_none_or(|help| help.to_string().trim().is_empty());
         found.extend(command.get_arguments().filter(silent).map(|arg| format!("{path} {}", arg.get_id())));
         command.get_subcommands().for_each(|sub| without_help(sub, &path, found));
+    }
+
+    /// The commands below this one whose help has no example.
+    fn without_example(command: &clap::Command, path: &str, found: &mut Vec<String>) {
+        let path = format!("{path} {}", command.get_name());
+        let has_one = command.get_after_help().is_some_and(|help| help.to_string().contains("headspace"));
+        if !has_one && !command.is_hide_set() {
+            found.push(path.clone());
+        }
+        command.get_subcommands().for_each(|sub| without_example(sub, &path, found));
+    }
+
+    #[test]
+    fn every_command_has_an_example() {
+        let mut found = Vec::new();
+        without_example(&Cli::command(), "", &mut found);
+        assert!(found.is_empty(), "{found:#?}");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! `headspace answer`: switch answering on or off, unlock a dashboard, answer an ask from this terminal.
 
-use crate::commands::install::answering as entry;
+use crate::commands::install::{answering as entry, short};
 use crate::view::answering::{self, Answering, Said};
 use crate::view::client::{self, Client};
+use crate::view::columns::{hanging, terminal_columns};
 use crate::view::person;
 use anyhow::{Context, Result, bail};
 use headspace_core::model::{AgentView, Choice, InteractionKind, InteractionView, Surface};
@@ -23,14 +24,14 @@ use std::process::ExitCode;
 /// `keep-planning [MESSAGE]`, or the answer to its question. Only a person at a terminal may answer, never an agent.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  headspace answer on\n  headspace answer unlock\n  headspace answer api allow\n  headspace answer api deny 'use another name'"
+    after_help = "Examples:\n  headspace answer on\n  headspace answer unlock\n  headspace answer api allow\n  headspace answer api deny 'use another name'"
 )]
 pub struct AnswerArgs {
-    /// `on`, `off`, `status`, `unlock`, `lock`, or an agent: id, or the beginning of a name, project or session id
+    /// `on`, `off`, `status`, `unlock`, `lock`, or an agent (id, or the beginning of a name, project or session id)
     what: String,
     /// The answer to what the agent asks
     words: Vec<String>,
-    /// Answer all identical asks at once, after they were listed
+    /// Answer all identical asks at once, after listing them
     #[arg(long)]
     all: bool,
     /// Which ask, if the agent has several open
@@ -52,9 +53,14 @@ pub fn run(args: &AnswerArgs) -> Result<ExitCode> {
         "status" if alone => status(args.json),
         "unlock" if alone => unlock(),
         "lock" if alone => lock(),
-        _ if alone => {
-            Err(Usage("say what to answer: allow, deny, or the answer to its question".into()).into())
+        agent if alone => {
+            let example = format!("headspace answer {agent} allow");
+            Err(Usage(format!("could not answer: the answer is missing, as in `{example}` (or deny, or the answer to its question)")).into())
         }
+        word @ ("on" | "off" | "status" | "unlock" | "lock") => Err(Usage(format!(
+            "could not run `answer {word}`: it takes nothing more; an agent with this name has an id, too"
+        ))
+        .into()),
         agent => answer(agent, args),
     }
 }
@@ -62,12 +68,11 @@ pub fn run(args: &AnswerArgs) -> Result<ExitCode> {
 fn switch(on: bool, args: &AnswerArgs) -> Result<ExitCode> {
     let changed = entry::switch(on, &args.config_dir)?;
     for path in &changed {
-        println!("{} {}", if on { "hook entry added to" } else { "hook entry removed from" }, path.display());
+        println!("{} {}", if on { "hook entry added to" } else { "hook entry removed from" }, short(path));
     }
     if on {
-        println!(
-            "answering is on: `headspace answer unlock` prints a code for the dashboard; sessions need no restart"
-        );
+        let next = "answering is on, without a restart of your sessions; now `headspace answer unlock` prints a code for the dashboard";
+        println!("{}", hanging(next, 0, 0, terminal_columns()));
     } else {
         println!("answering is off: the terminals ask as before");
     }
@@ -129,7 +134,7 @@ fn lock() -> Result<ExitCode> {
 fn answer(word: &str, args: &AnswerArgs) -> Result<ExitCode> {
     person::require("answer")?;
     let client = Client::new(&Config::load()?)?;
-    let agents = client.agents(false).context("could not answer: is the server running?")?;
+    let agents = client.agents(false).context("could not answer")?;
     let agent = client::find(&agents, word)?;
     let ask = the_ask(agent, args.ask)?;
     let (choice, mut said) = meant(ask, &args.words)?;
@@ -191,20 +196,15 @@ fn the_ask(agent: &AgentView, id: Option<i64>) -> Result<&InteractionView> {
     }
 }
 
-/// The other asks with the same tool and the same input, each with its own digest.
+/// The other asks that are exactly alike, the agent's own first; each has its own digest.
 fn alike<'a>(
     agents: &'a [AgentView],
     agent: &AgentView,
     ask: &InteractionView,
 ) -> Vec<(&'a AgentView, &'a InteractionView)> {
-    let same = |other: &InteractionView| {
-        other.id != ask.id
-            && other.tool_name == ask.tool_name
-            && other.input == ask.input
-            && !other.answer.can().is_empty()
-    };
     let of = |other: &'a AgentView| {
-        other.interactions.iter().filter(move |one| same(one)).map(move |one| (other, one))
+        let alike = other.interactions.iter().filter(|one| answering::are_alike(ask, one));
+        alike.map(move |one| (other, one)).collect::<Vec<_>>()
     };
     let own = agent.id;
     let mut found: Vec<_> = agents.iter().flat_map(of).collect();

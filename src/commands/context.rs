@@ -6,6 +6,7 @@ use headspace_core::text;
 use headspace_notify::context::Context;
 use headspace_platform::config;
 use headspace_platform::config::Config;
+use headspace_platform::usage::Usage;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,6 +22,9 @@ pub struct ContextArgs {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Print the text that SessionStart would add; with --json also the files it comes from
+    #[command(
+        after_help = "Examples:\n  headspace context show\n  headspace context show --role reviewer --project ~/src/app --json"
+    )]
     Show {
         /// Role whose `auto_include` is added (default: CLAUDE_SESSION_ROLE)
         #[arg(long)]
@@ -38,6 +42,11 @@ pub fn run(args: &ContextArgs) -> Result<ExitCode> {
     let Verb::Show { role, project, json } = &args.verb;
     let config = Config::load()?;
     let cwd = match project {
+        Some(dir) if !dir.is_dir() => {
+            return Err(
+                Usage(format!("could not use the project {}: it is not a directory", dir.display())).into()
+            );
+        }
         Some(dir) => dir.clone(),
         None => std::env::current_dir()?,
     };
@@ -52,7 +61,7 @@ pub fn run(args: &ContextArgs) -> Result<ExitCode> {
         match found.text() {
             Some(text) => println!("{}", text::plain_lines(&text)),
             None => eprintln!(
-                "headspace: no context files for this session; `context.files` in {} names them",
+                "headspace: no context files for this session: list them as `context.files` in {}",
                 config::config_file().display()
             ),
         }

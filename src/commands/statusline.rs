@@ -19,7 +19,7 @@ use std::time::Duration;
 ///
 /// Reads the status line's JSON from standard input, reports model, context, cost and rate limits to the server, and runs
 /// your own command with the same input: its output and exit code are the result. Without a command, headspace prints a
-/// line of its own. If the server does not run, the status line works as before.
+/// line of its own. If the server is not running, the status line works as before.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  headspace statusline -- ~/.claude/statusline.sh\n\nIn settings.json:\n  \"statusLine\": {\"type\": \"command\", \"command\": \"headspace statusline -- 'my-line | head -1'\"}"

@@ -36,10 +36,9 @@ impl Archive {
         let path = config::database();
         match client.hook_status() {
             Ok(_) => Ok(Archive::Server(Box::new(client))),
-            Err(error) if !path.exists() => Err(error.context(format!(
-                "could not reach the server: `headspace up` starts it; there is no history in {} either",
-                path.display()
-            ))),
+            Err(error) if !path.exists() => {
+                bail!("{error:#}; there is no history in {} either", path.display())
+            }
             Err(_) => {
                 let db = store::open_to_read(&path)?;
                 Ok(Archive::Store(Box::new(StoreReader { db, config: config.clone() })))
@@ -50,7 +49,7 @@ impl Archive {
     /// Says on a terminal that the answer may be old.
     pub fn note_if_stored(&self) {
         if matches!(self, Archive::Store(_)) && std::io::stderr().is_terminal() {
-            eprintln!("headspace: note: the server does not run; this is what was stored last");
+            eprintln!("headspace: note: the server is not running; this is what was stored last");
         }
     }
 

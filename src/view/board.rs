@@ -1,6 +1,7 @@
 //! The board: the rows that a surface shows, and how many there are of each group.
 
 use headspace_core::model::{Fold, Group, Row, hints};
+use headspace_platform::usage::Usage;
 
 /// The agents in the order of every surface: those that need you first, of those the one that has waited longest.
 pub struct Board {
@@ -15,6 +16,15 @@ pub struct Board {
 pub struct Include {
     pub ended: bool,
     pub headless: bool,
+}
+
+/// Fails if `--client` named a client that is not known, after nothing was found for it. A name that is not known may be
+/// right: `notify --client` accepts any.
+pub fn check_client(name: Option<&str>) -> Result<(), Usage> {
+    let Some(name) = name.filter(|name| headspace_clients::named(name).is_none()) else { return Ok(()) };
+    let known: Vec<&str> = headspace_clients::CLIENTS.iter().map(|row| row.name).collect();
+    let advice = format!("known clients are {}", known.join(", "));
+    Err(Usage(format!("could not find anything of a client {name:?}: {advice}")))
 }
 
 /// Keeps only the agents of `client`, if one is named.

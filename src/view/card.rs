@@ -4,7 +4,7 @@
 
 use crate::view::columns::{fit, fit_middle, width, wrap, wrap_code};
 use headspace_core::changes::{Changes, FileChange, relative};
-use headspace_core::model::{Actor, AgentView, Choice, Group, InteractionKind, InteractionView};
+use headspace_core::model::{Actor, AgentView, Choice, Group, Intent, InteractionKind, InteractionView};
 use headspace_core::stamp::Stamp;
 use headspace_core::text::numbers::{counted, duration, thousands};
 use headspace_core::text::one_line;
@@ -120,8 +120,8 @@ impl Card {
             } else {
                 let depth = line.len() - bare.len();
                 let bullet = bare.strip_prefix("- ").or_else(|| bare.strip_prefix("* "));
-                let text = bullet.map_or(bare.to_owned(), |item| format!("• {item}")).replace("**", "");
-                self.prose(&text, Tone::Plain, indent + depth.min(8));
+                let text = bullet.map_or(bare.to_owned(), |item| format!("• {item}"));
+                self.prose(&without_bold_marks(&text), Tone::Plain, indent + depth.min(8));
             }
         }
     }
@@ -220,8 +220,12 @@ impl Card {
         let mine = turn.actor == Actor::User;
         let who = if mine { "you" } else { "agent" };
         self.prose(&format!("{} {who}", local_clock(turn.timestamp)), Tone::Faint, 0);
+        // A permission is in our own words, with the command as it is: no Markdown, whose marks a shell uses too.
+        let is_permission = turn.intent == Intent::Question && turn.text.starts_with("Allow ");
         if mine {
             self.prose(&turn.text, Tone::Bold, INDENT);
+        } else if is_permission {
+            self.prose(&turn.text, Tone::Plain, INDENT);
         } else {
             self.markdown(&turn.text, INDENT);
         }
@@ -286,7 +290,39 @@ impl Card {
     }
 }
 
-/// "Allow Bash?", with the subagent that asks, if one does.
+/// A line of Markdown without the marks of bold text. Two asterisks in code or in a path (`src/**/*.rs`) are not such
+/// marks: a command that is shown must be the command that is asked about.
+fn without_bold_marks(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some(at) = rest.find(['`', '*']) {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let starts_word = out.chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '/');
+        if let Some(bold) = bold_text(from).filter(|_| starts_word) {
+            out.push_str(bold);
+            rest = &from[bold.len() + 4..];
+            continue;
+        }
+        // Code up to its end, or a run of asterisks.
+        let run = from.len() - from.trim_start_matches('*').len();
+        let code = from[1..].find('`').filter(|_| run == 0).map(|end| end + 2);
+        let (kept, after) = from.split_at(code.unwrap_or(run.max(1)));
+        out.push_str(kept);
+        rest = after;
+    }
+    out + rest
+}
+
+/// What stands between the two pairs of asterisks at the beginning of `text`, if that is bold text.
+fn bold_text(text: &str) -> Option<&str> {
+    let (inner, after) = text.strip_prefix("**")?.split_once("**")?;
+    let edge = |c: Option<char>| c.is_some_and(|c| !c.is_whitespace() && c != '/' && c != '*');
+    let ends_word = after.chars().next().is_none_or(|c| !c.is_alphanumeric() && c != '/' && c != '*');
+    (edge(inner.chars().next()) && edge(inner.chars().next_back()) && ends_word).then_some(inner)
+}
+
+/// "Allow Bash?"
 fn heading(open: &InteractionView) -> String {
     let tool = open.tool_name.as_deref().unwrap_or_default();
     match open.kind {
@@ -458,6 +494,25 @@ mod tests {
             50,
         );
         assert!(card.contains("file src/a.rs\n  @@ -1 +1 @@\n  -old\n  +new\n"), "{card}");
+    }
+
+    #[test]
+    fn marks_of_bold_text_go_and_other_asterisks_stay() {
+        for (line, expected) in [
+            ("**Done**: see **the notes**.", "Done: see the notes."),
+            ("(**bold**) and __dunder__", "(bold) and __dunder__"),
+            ("**修复** ok", "修复 ok"),
+            ("Allow Bash: jest 'src/**/*.ts'", "Allow Bash: jest 'src/**/*.ts'"),
+            ("Allow Bash: cp a/**/b c/**/d", "Allow Bash: cp a/**/b c/**/d"),
+            ("Allow Bash: ls **/*.ts src/**", "Allow Bash: ls **/*.ts src/**"),
+            ("Allow Bash: echo $((2**3**2))", "Allow Bash: echo $((2**3**2))"),
+            ("run `a ** b ** c`, then `**x**`", "run `a ** b ** c`, then `**x**`"),
+            ("an open ` and **bold**", "an open ` and bold"),
+            ("** not bold ** ****", "** not bold ** ****"),
+            ("*", "*"),
+        ] {
+            assert_eq!(without_bold_marks(line), expected, "{line}");
+        }
     }
 
     #[test]

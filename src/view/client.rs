@@ -24,6 +24,9 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 /// The slowest answer, one that counts a million events, comes within this time.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
+/// Why there is no hub to ask, and what to do.
+pub const NOT_JOINED: &str = "could not find a hub: this machine has not joined one; `headspace hub join LINK` does, with the link from an invitation";
+
 /// A server to talk to.
 pub struct Client {
     pub url: String,
@@ -41,7 +44,7 @@ enum Way {
 /// Everything a view needs, from the server or, without one, from the store.
 pub struct Overview {
     pub agents: Vec<AgentView>,
-    /// `None`: the server does not run, and this is what was stored last.
+    /// `None`: the server is not running, and this is what was stored last.
     pub receiver: Option<HookStatus>,
     pub url: String,
 }
@@ -54,7 +57,7 @@ pub struct AgentList {
 
 /// Where the data of a view comes from.
 pub struct ListOrigin {
-    /// `None`: the server does not run, and this is what was stored last.
+    /// `None`: the server is not running, and this is what was stored last.
     pub receiver: Option<HookStatus>,
     pub url: String,
     /// It is the team's hub, not this machine's server.
@@ -84,8 +87,7 @@ impl Client {
 
     /// The hub this machine has joined, as if it were a server.
     pub fn hub() -> Result<Client> {
-        let membership =
-            file::read()?.context("this machine has joined no hub: `headspace hub join LINK`")?;
+        let membership = file::read()?.context(NOT_JOINED)?;
         Ok(Client { url: membership.url.clone(), way: Way::Hub { membership: Box::new(membership) } })
     }
 
@@ -98,7 +100,8 @@ impl Client {
         match &self.way {
             Way::Hub { membership } => self.hub_answer(&hub_client(membership)?.request("GET", path, None)?),
             Way::Own { agent, token } => {
-                self.answer(signed(agent.get(format!("{}{path}", self.url)), token).call()?)
+                let request = signed(agent.get(format!("{}{path}", self.url)), token);
+                self.answer(request.call().map_err(|error| self.no_answer(&error))?)
             }
         }
     }
@@ -111,7 +114,8 @@ impl Client {
             }
             Way::Own { agent, token } => {
                 let request = signed(agent.post(format!("{}{path}", self.url)), token);
-                self.answer(request.content_type("application/json").send(body)?)
+                let response = request.content_type("application/json").send(body);
+                self.answer(response.map_err(|error| self.no_answer(&error))?)
             }
         }
     }
@@ -123,7 +127,8 @@ impl Client {
         let request = signed(agent.post(format!("{}{path}", self.url)), token)
             .header("Origin", format!("http://{authority}"))
             .header("Cookie", format!("headspace_answer={key}"));
-        let mut response = request.content_type("application/json").send(serde_json::to_vec(body)?)?;
+        let response = request.content_type("application/json").send(serde_json::to_vec(body)?);
+        let mut response = response.map_err(|error| self.no_answer(&error))?;
         if response.status().as_u16() == 204 {
             let _ = response.body_mut().read_to_vec();
             return Ok(Value::Null);
@@ -135,7 +140,8 @@ impl Client {
     pub fn get_with_key<T: DeserializeOwned>(&self, path: &str, key: &str) -> Result<T> {
         let Way::Own { agent, token } = &self.way else { bail!("a hub takes no answers") };
         let request = signed(agent.get(format!("{}{path}", self.url)), token);
-        self.answer(request.header("Cookie", format!("headspace_answer={key}")).call()?)
+        let response = request.header("Cookie", format!("headspace_answer={key}")).call();
+        self.answer(response.map_err(|error| self.no_answer(&error))?)
     }
 
     /// The event stream, to be read line by line until it ends.
@@ -144,13 +150,25 @@ impl Client {
             Way::Hub { membership } => Ok(Box::new(hub_client(membership)?.stream(path)?)),
             Way::Own { agent, token } => {
                 let request = signed(agent.get(format!("{}{path}", self.url)), token);
-                let response = request.config().timeout_global(None).build().call()?;
+                let response = request.config().timeout_global(None).build().call();
+                let response = response.map_err(|error| self.no_answer(&error))?;
                 if !response.status().is_success() {
                     bail!("the server answered {}", response.status());
                 }
                 Ok(Box::new(response.into_body().into_reader()))
             }
         }
+    }
+
+    /// A request that got no answer: why, and what to do about it.
+    fn no_answer(&self, error: &ureq::Error) -> anyhow::Error {
+        use std::io::ErrorKind::{ConnectionRefused, NotFound};
+        let why = match error {
+            ureq::Error::Io(error) if matches!(error.kind(), ConnectionRefused | NotFound) => String::new(),
+            ureq::Error::Io(error) => format!(" ({error})"),
+            error => format!(" ({error})"),
+        };
+        anyhow!("could not reach the server at {}{why}: `headspace up` starts it", self.url)
     }
 
     fn hub_answer<T: DeserializeOwned>(&self, answer: &headspace_fleet::link::http::HubAnswer) -> Result<T> {
@@ -329,7 +347,7 @@ pub fn find<'a>(agents: &'a [AgentView], word: &str) -> Result<&'a AgentView> {
         [] => bail!("could not find an agent called {word:?}: `headspace status` lists them"),
         several => {
             let list: Vec<String> = several.iter().map(|a| format!("{} ({})", a.id, a.name)).collect();
-            bail!("{word:?} could be {} of them: {}; name one by its id", several.len(), list.join(", "))
+            bail!("{word:?} matches {} agents: {}; use an id", several.len(), list.join(", "))
         }
     }
 }

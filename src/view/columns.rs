@@ -4,9 +4,18 @@ use headspace_core::text::{one_line, strip_control};
 use std::io::IsTerminal;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Columns of the terminal; `None` if the output is not one.
+/// Columns of the terminal; `None` if standard output is not one.
 pub fn terminal_columns() -> Option<usize> {
-    let terminal = std::io::stdout().is_terminal().then(ratatui::crossterm::terminal::size);
+    columns_of(&std::io::stdout())
+}
+
+/// Columns of the terminal that errors go to; `None` if standard error is not one.
+pub fn error_columns() -> Option<usize> {
+    columns_of(&std::io::stderr())
+}
+
+fn columns_of(stream: &impl IsTerminal) -> Option<usize> {
+    let terminal = stream.is_terminal().then(ratatui::crossterm::terminal::size);
     let columns = terminal.and_then(Result::ok).map(|(columns, _)| usize::from(columns));
     columns.filter(|columns| *columns > 0)
 }
@@ -90,6 +99,27 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
+/// `text` broken at blanks into lines of at most `columns`, the second and further ones behind `indent` blanks. `taken`
+/// columns of the first line belong to what stands before the text. A word that is too long, such as a path that somebody
+/// may copy, stays whole. `None`: not on a terminal, one line.
+pub fn hanging(text: &str, taken: usize, indent: usize, columns: Option<usize>) -> String {
+    let text = strip_control(text);
+    let Some(columns) = columns else { return text };
+    let (mut out, mut at) = (String::new(), taken);
+    for (number, word) in text.split(' ').enumerate() {
+        if number > 0 && at + 1 + width(word) <= columns {
+            out.push(' ');
+            at += 1;
+        } else if number > 0 {
+            out.push_str(&format!("\n{}", " ".repeat(indent)));
+            at = indent;
+        }
+        out.push_str(word);
+        at += width(word);
+    }
+    out
+}
+
 /// Lines of code: every blank is kept, a tab becomes four, and a line that is too long continues on the next.
 pub fn wrap_code(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(2);
@@ -168,6 +198,17 @@ mod tests {
         assert_eq!(wrap_code("  abcdef", 4), ["  ab", "cdef"]);
         assert_eq!(wrap_code("修复", 2), ["修", "复"]);
         assert_eq!(wrap_code("a\u{1b}[2Jb", 9), ["a[2Jb"]);
+    }
+
+    #[test]
+    fn further_lines_stand_below_the_first() {
+        assert_eq!(hanging("one two three four five", 4, 2, Some(20)), "one two three\n  four five");
+        assert_eq!(hanging("one two three four", 4, 4, Some(20)), "one two three\n    four");
+        assert_eq!(hanging("one two three four", 4, 4, None), "one two three four");
+        assert_eq!(
+            hanging("see /a/very/long/path/of/somebody now", 4, 2, Some(14)),
+            "see\n  /a/very/long/path/of/somebody\n  now"
+        );
     }
 
     #[test]

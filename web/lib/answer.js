@@ -33,6 +33,9 @@ export async function lock(id) {
 /** Sends the answer to exactly what was on the page: `digest` is of the ask that was drawn. */
 export const send = (id, digest, choice, more) => post(`/api/interactions/${id}/answer`, { digest, choice, ...more });
 
+/** A card or dialog that has just come or changed takes no answer for this long (ms): the hand may have meant what was there before. */
+export const INERT_FOR = 700;
+
 /** What the choices are called on a button, and when they were made. */
 export const CHOICES = {
   allow: ['Allow once', 'Allowed'],

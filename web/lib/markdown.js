@@ -176,10 +176,10 @@ export function inline(text, depth) {
   return out;
 }
 
-/** A mark begins before a word; an underscore inside of a name does not. */
+/** A mark begins before a word; an underscore inside of a name does not, nor do the asterisks of a path (`src/*.js`). */
 function begins(text, i, mark) {
   const after = text[i + mark.length];
-  return after && after.trim() !== '' && !(mark[0] === '_' && WORD.test(text[i - 1] ?? ''));
+  return after && after.trim() !== '' && after !== '/' && text[i - 1] !== '/' && !(mark[0] === '_' && WORD.test(text[i - 1] ?? ''));
 }
 
 function ending(text, i, mark, find) {

@@ -2,7 +2,7 @@
 
 import { agents } from '../lib/agents.js';
 import { get, now } from '../lib/api.js';
-import { answering, canAnswer, CHOICES, PLACES, send } from '../lib/answer.js';
+import { answering, canAnswer, CHOICES, INERT_FOR, PLACES, send } from '../lib/answer.js';
 import { drawDiff } from '../lib/diff.js';
 import { attr, button, copyButton, el, foreign, keyed, show, text, withCode } from '../lib/dom.js';
 import { age, line, middle, plain, relative } from '../lib/format.js';
@@ -11,9 +11,7 @@ import { setTick, tickNode } from '../lib/parts.js';
 import { askUnlock, confirmAll } from './dialogs.js';
 
 const KINDS = { permission: 'Permission', question: 'Question', plan: 'Plan to approve', mcp: 'MCP input', mcp_input: 'MCP input', reply: 'Waiting for your reply', dialog: 'A dialog is open' };
-/** A card that has just come or changed takes no answer: the hand may have meant what was there before. */
-export const INERT_FOR = 700;
-const GUARD = { ask: 'The guard would ask', deny: 'The guard would deny this', allow: 'The guard has nothing against it' };
+const GUARD = { ask: 'The guard would ask', deny: 'The guard would deny this', allow: 'The guard has no objection' };
 
 /** The cards of an agent, the oldest question first. */
 export function drawAsks(list, agent) {

@@ -1,12 +1,9 @@
 // Dialogs that stand between a key and an answer: unlocking this browser, a second look before an answer goes out.
 
-import { answering, CHOICES, lock, onAnswering, unlock } from '../lib/answer.js';
+import { answering, CHOICES, INERT_FOR, lock, onAnswering, unlock } from '../lib/answer.js';
 import { attr, button, byId, el, show, text } from '../lib/dom.js';
 import { clock, line, plain, tilde } from '../lib/format.js';
 import { announce } from '../lib/signal.js';
-
-/** As long as on a card: a key that was pressed for something else must not answer. */
-const INERT_FOR = 700;
 
 function dialog(id, title, ...content) {
   const said = el('p.told', { role: 'status' });

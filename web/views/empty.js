@@ -5,10 +5,10 @@ import { byId, copyButton, el, keyed, show, text } from '../lib/dom.js';
 const root = byId('empty');
 
 const STEPS = [
-  { id: 'server', label: 'The server runs', done: (s) => s.live, hint: 'headspace up', why: 'Start it in the background, or at every login with headspace service install.' },
+  { id: 'server', label: 'The server is running', done: (s) => s.live, hint: 'headspace up', why: 'Start it in the background, or at every login with headspace service install.' },
   { id: 'hooks', label: 'The hooks are installed', done: (s) => s.events > 0 || s.hooks === 'installed', hint: 'headspace install', why: 'Adds entries to Claude Code’s settings and leaves the rest of the file unchanged. Done already? headspace doctor says what is wrong.' },
   { id: 'event', label: 'The first event came in', done: (s) => s.events > 0, hint: 'claude', why: 'Start a session, or type into a running one: no restart is needed.' },
-  { id: 'agent', label: 'An agent is here', done: (s) => s.agents > 0, hint: 'headspace demo', why: 'A made-up day of several agents shows what this page looks like in use.' },
+  { id: 'agent', label: 'An agent shows up', done: (s) => s.agents > 0, hint: 'headspace demo', why: 'A made-up day of several agents shows what this page looks like in use.' },
 ];
 
 let list = null;

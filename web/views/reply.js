@@ -19,7 +19,7 @@ export class Reply {
     this.id = id;
     this.field = el('textarea', { rows: 2, 'aria-label': 'Next prompt', placeholder: 'Next prompt', maxlength: 60000 });
     this.send = button('button.main', null, 'Send', () => this.submit());
-    this.sure = button('button', null, 'Send it all the same', () => this.submit(true), { hidden: true });
+    this.sure = button('button', null, 'Send it anyway', () => this.submit(true), { hidden: true });
     this.unlock = button('button', null, 'Unlock to reply', () => askUnlock(), { hidden: true });
     this.stop = button('button', 'M6 6h12v12H6z', 'Stop', () => this.halt(), { hidden: true, title: 'Esc in its terminal, or a denial at its next tool call' });
     this.told = el('p.told', { role: 'status' });

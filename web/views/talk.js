@@ -3,7 +3,7 @@
 import { get, now } from '../lib/api.js';
 import { rowsOf } from '../lib/calls.js';
 import { attr, button, copyButton, el, keyed, show, text } from '../lib/dom.js';
-import { clock, duration, line, plural } from '../lib/format.js';
+import { clock, duration, line, plain, plural } from '../lib/format.js';
 import { markdown } from '../lib/markdown.js';
 
 /** Turns per request. */
@@ -96,9 +96,12 @@ export class Talk {
   }
 }
 
+/** A permission in the server's words, with the command as it is: no Markdown, whose marks a shell uses too. */
+const isPermission = ({ intent, text: said }) => intent === 'question' && said.startsWith('Allow ');
+
 export function makeTurn(turn) {
   const long = turn.text.length > SHOWN;
-  const body = el('div.said-text', null, markdown(turn.text, long ? SHOWN : undefined));
+  const body = el('div.said-text', null, isPermission(turn) ? el('p', { dir: 'auto' }, plain(turn.text)) : markdown(turn.text, long ? SHOWN : undefined));
   const more = long && button('button.small', null, 'Show all', () => {
     body.replaceChildren(markdown(turn.text, 400000));
     more.remove();

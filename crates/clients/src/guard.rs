@@ -18,7 +18,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("view", "Read"),
 ];
 
-/// A patch in Codex' own form: what begins it, and the lines that name a file.
+/// A patch in Codex's own form: what begins it, and the lines that name a file.
 const PATCH: &str = "*** Begin Patch";
 const PATCHED_FILES: [&str; 4] =
     ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];

@@ -1,4 +1,4 @@
-//! What stands in another client's hook file, and what is wrong with it. Pure.
+//! The hooks in another client's hook file, and what is wrong with the file. Pure.
 
 use crate::table::{Registration, Row, Unit};
 use serde_json::Value;
@@ -61,7 +61,7 @@ const OTHER_EVENTS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Where a number can only be in the wrong unit.
+/// A timeout beyond these can only be in the wrong unit.
 const LONGEST_SECONDS: f64 = 3600.0;
 const SHORTEST_MILLISECONDS: f64 = 1000.0;
 
@@ -168,7 +168,7 @@ impl Reading<'_> {
     }
 }
 
-/// What a plugin does for us: it is a program, but ours is known word for word.
+/// The hooks of our plugin. A plugin is a program, but ours is known word for word, so it need not be run.
 pub fn read_plugin(row: &Row, source: &str, text: &str) -> (Vec<Hook>, Vec<Fault>) {
     let fault = |message: String| Fault { path: String::new(), is_error: false, message };
     if source.lines().next() != text.lines().next() {

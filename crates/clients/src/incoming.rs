@@ -72,7 +72,7 @@ impl Incoming {
         self.fill(to, value);
     }
 
-    /// Of a subagent's event the transcript is the subagent's own: it must not be taken for the session's.
+    /// The transcript in a subagent's event is the subagent's own; it must not be taken for the session's.
     pub fn keep_subagent_transcript_apart(&mut self) {
         if self.text("agent_id").is_some()
             && let Some(path) = self.body.shift_remove("transcript_path")

@@ -1,5 +1,6 @@
-//! Whether a process is a coding agent's hand: what answers, replies and lifts refusals is for people, and an agent runs
-//! as the same user with the same files. The one place that judges it, for the command line and for the server.
+//! Whether a process is a coding agent, or was started by one: only people may answer, reply and lift refusals, and an
+//! agent runs as the same user with the same files. This is the one place that decides it, for the command line and for
+//! the server.
 //!
 //! It stops an agent that takes the short way, not code that wants to hide: such code can do whatever its user can.
 
@@ -10,7 +11,7 @@ use headspace_platform::process;
 /// Coding agents without a row in the table.
 const OTHERS: [&str; 3] = ["cursor-agent", "aider", "goose"];
 
-/// More generations than this are not looked at.
+/// How many ancestors of a process are checked.
 const MAX_GENERATIONS: usize = 64;
 
 /// Why `pid` counts as a coding agent, or as started by one; `None` if nothing says so. `is_known` tells which processes

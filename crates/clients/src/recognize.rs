@@ -3,13 +3,13 @@
 use crate::table::{CLIENTS, Environment};
 use headspace_platform::config;
 
-/// What the payload says of itself, as far as it matters here.
+/// The part of a payload that matters here.
 pub trait Payload {
     fn text(&self, field: &str) -> Option<String>;
 }
 
-/// The client other than Claude whose variables are set. Costs a few looks into the environment and nothing else; what
-/// a payload says is only read when there is a doubt.
+/// The client other than Claude whose variables are set. This costs a few lookups in the environment and nothing else; the
+/// payload is read only if there is a doubt.
 pub fn foreign(payload: &impl Payload) -> Option<&'static str> {
     let suspect = CLIENTS.iter().find(|row| match row.environment {
         Environment::None => false,
@@ -17,7 +17,7 @@ pub fn foreign(payload: &impl Payload) -> Option<&'static str> {
         // Inherited by whatever the client starts, which has a session of its own.
         Environment::Session(name) => config::is_set(name) && config::env(name) == payload.text("session_id"),
     })?;
-    // The environment is inherited; where the transcript lies is not.
+    // The environment is inherited; the place of the transcript is not.
     (!is_claudes(payload)).then_some(suspect.name)
 }
 

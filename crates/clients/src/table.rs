@@ -12,8 +12,8 @@ use crate::incoming::{Incoming, Surroundings};
 use headspace_platform::config;
 use std::path::{Path, PathBuf};
 
-/// Every client that is known by name. Claude is first; the others stand in the order in which they are looked for in
-/// the environment (Qwen sets a variable of Gemini's too).
+/// Every client that is known by name. Claude is first; the others are in the order in which the environment is searched
+/// for them (Qwen also sets a variable of Gemini's).
 pub const CLIENTS: &[Row] =
     &[claude::ROW, codex::ROW, qwen::ROW, gemini::ROW, copilot::ROW, opencode::ROW, cursor::ROW];
 
@@ -103,7 +103,7 @@ pub struct Event {
     pub timeout: u64,
 }
 
-/// Longer than the hook ever takes; a client that waits so long has a stuck machine, not a stuck hook.
+/// Longer than the hook ever takes: if a client waits this long, the machine is stuck, not the hook.
 const HOOK_TIMEOUT: u64 = 10;
 
 /// An event that is called the same here.
@@ -122,7 +122,7 @@ pub const fn within(name: &'static str, timeout: u64) -> Event {
 /// How a hook process knows that this client runs it, where the command does not say so.
 #[derive(Clone, Copy, Debug)]
 pub enum Environment {
-    /// It sets nothing that would tell.
+    /// It sets no variable of its own.
     None,
     /// This variable is set.
     Has(&'static str),
@@ -192,7 +192,7 @@ impl Row {
         Some(self.directory().join(name))
     }
 
-    /// The events we subscribe to; of Claude the settings' own list counts, a plugin chooses by itself.
+    /// The events we subscribe to. Claude's are listed elsewhere, with the settings; a plugin chooses its own.
     pub fn events(&self) -> &'static [Event] {
         match self.registration {
             Registration::Groups { events, .. } | Registration::DropIn { events, .. } => events,
@@ -206,7 +206,7 @@ impl Row {
         self.events().iter().find(|event| event.theirs == theirs)
     }
 
-    /// The command that goes on with a session, for a person to run.
+    /// The command that resumes a session, for a person to run.
     pub fn resume_command(&self, session_id: &str) -> String {
         self.resume.replace("{session}", session_id)
     }

@@ -1,6 +1,7 @@
 //! `headspace events`: the raw events, stored ones and new ones.
 
 use crate::view::archive::Archive;
+use crate::view::board;
 use crate::view::client;
 use crate::view::columns::{fit, pad, terminal_columns, width};
 use crate::view::style::Style;
@@ -20,7 +21,7 @@ use headspace_platform::usage::Usage;
 use headspace_store::read::queries::EventQuery;
 use serde_json::json;
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ pub struct EventsArgs {
     follow: bool,
     /// Only this agent: id, or the beginning of a name, project or session id
     agent: Option<String>,
-    /// The same agent, as an option
+    /// The same, as an option
     #[arg(long = "agent", value_name = "AGENT", conflicts_with = "agent")]
     only_agent: Option<String>,
     /// Only events of these types: PreToolUse, or pre-tool-use; several with commas
@@ -92,7 +93,7 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
     archive.note_if_stored();
     // `--follow` continues after the newest event, so it must be known even if it is not shown.
     let mut events = archive.newest_events(agent, &query, args.lines.max(1))?.events;
-    let mut last_id = 0;
+    let (mut last_id, mut shown) = (0, 0);
     if args.lines == 0 {
         last_id = events.iter().map(|event| event.id).max().unwrap_or(0);
         events.clear();
@@ -103,6 +104,7 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
             if oldest.is_some_and(|oldest| event.at < oldest) {
                 continue;
             }
+            shown += 1;
             let text = if args.json { text::json(&json!(event), false) } else { printer.line(event) };
             // A closed pipe (`| head`) ends it quietly.
             if writeln!(std::io::stdout(), "{text}").is_err() {
@@ -110,6 +112,12 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
             }
         }
         if !args.follow {
+            if shown == 0 {
+                board::check_client(args.client.as_deref())?;
+            }
+            if shown == 0 && std::io::stderr().is_terminal() {
+                eprintln!("headspace: note: no event to show");
+            }
             return Ok(ExitCode::SUCCESS);
         }
         std::thread::sleep(FOLLOW_EVERY);
@@ -166,12 +174,17 @@ struct Printer {
     /// Whose events these are, if not this machine's.
     machine: Option<MachineName>,
     title_columns: usize,
+    name_columns: usize,
     columns: usize,
 }
 
 /// Columns of an event's name: the longest known one fits, longer ones are cut.
 const NAME_COLUMNS: usize = 20;
 const TITLE_COLUMNS: usize = 26;
+/// Columns of the time, with and without "12 s ago".
+const TIME_COLUMNS: [usize; 2] = [18, 8];
+/// On a narrower terminal, "12 s ago" is left out.
+const AGO_FROM: usize = 70;
 /// Columns of a line that is not on a terminal: a search in the output should find more than fits a screen.
 const WITHOUT_TERMINAL: usize = 220;
 
@@ -187,7 +200,9 @@ impl Printer {
         let columns = terminal_columns().unwrap_or(WITHOUT_TERMINAL);
         let most = TITLE_COLUMNS.min(columns / 4);
         let title_columns = titles.values().map(|title| width(title)).max().unwrap_or(0).min(most);
-        Printer { style: Style::for_stdout(), titles, machine, title_columns, columns }
+        let time = TIME_COLUMNS[usize::from(columns < AGO_FROM)];
+        let name_columns = NAME_COLUMNS.min(columns.saturating_sub(time + 2 + title_columns + 2));
+        Printer { style: Style::for_stdout(), titles, machine, title_columns, name_columns, columns }
     }
 
     fn agent_of(&self, event: &StoredEvent) -> Option<AgentId> {
@@ -200,13 +215,14 @@ impl Printer {
         let ago = format!("{} ago", duration(Stamp::now().since(event.at)));
         let title =
             self.agent_of(event).map(|id| self.titles.get(&id).cloned().unwrap_or_else(|| format!("#{id}")));
-        let when = format!("{clock} {ago:>9}");
+        let when = if self.columns < AGO_FROM { clock } else { format!("{clock} {ago:>9}") };
         let what = format!(
             "{}  {}",
             pad(&title.unwrap_or_default(), self.title_columns),
-            pad(&event.name, NAME_COLUMNS),
+            pad(&event.name, self.name_columns),
         );
         let room = self.columns.saturating_sub(width(&when) + 2 + width(&what) + 1);
-        format!("{}  {what} {}", self.style.dim(&when), fit(&event_gist(&event.body), room))
+        let line = format!("{}  {what} {}", self.style.dim(&when), fit(&event_gist(&event.body), room));
+        line.trim_end().to_owned()
     }
 }

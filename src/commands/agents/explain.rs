@@ -1,11 +1,12 @@
 //! `headspace explain`: why an agent is in its state, by its stored steps.
 
 use crate::view::archive;
+use crate::view::columns::{fit, hanging, terminal_columns, width};
 use crate::view::style::Style;
 use anyhow::Result;
 use headspace_core::model::AgentView;
 use headspace_core::text;
-use headspace_core::text::{one_line, strip_control};
+use headspace_core::text::one_line;
 use headspace_core::wire::StoredTransition;
 use headspace_platform::clock::local_clock;
 use headspace_platform::config::Config;
@@ -43,22 +44,22 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
 
 /// A headline with the state and its reason, then the last steps, newest first.
 fn explanation(agent: &AgentView, transitions: &[StoredTransition], steps: usize) -> String {
-    let style = Style::for_stdout();
-    let mut text =
-        format!("{}\n", style.bold(&format!("{} {}", agent.group.glyph(), one_line(&agent.name, 80))));
-    text.push_str(&format!("{} {}\n", agent.status, reason(agent, transitions)));
-    if let Some(detail) = &agent.status_detail {
-        text.push_str(&format!("  doing: {}\n", strip_control(detail)));
+    let (style, columns) = (Style::for_stdout(), terminal_columns());
+    let title = format!("{} {}", agent.group.glyph(), one_line(&agent.title(), 80));
+    let mut text = format!("{}\n", style.bold(&hanging(&title, 0, 2, columns)));
+    let why = format!("{} {}", agent.status, reason(agent, transitions));
+    text.push_str(&format!("{}\n", hanging(&why, 0, 2, columns)));
+    // What an agent asks is in the line above.
+    if let Some(detail) = agent.status_detail.as_ref().filter(|_| agent.interactions.is_empty()) {
+        text.push_str(&format!("{}\n", hanging(&format!("  doing: {detail}"), 0, 4, columns)));
     }
     if let (Some(client), Some(pid)) = (agent.client_status, agent.claude_pid) {
         let since = local_clock(client.at);
-        text.push_str(&format!(
-            "  client: {} since {since}, by its own file sessions/{pid}.json\n",
-            client.status
-        ));
+        let said = format!("  client: {} since {since}, by its own file sessions/{pid}.json", client.status);
+        text.push_str(&format!("{}\n", hanging(&said, 0, 4, columns)));
     }
     for step in transitions.iter().rev().take(steps) {
-        text.push_str(&style.dim(&step_line(step)));
+        text.push_str(&style.dim(&step_line(step, columns)));
         text.push('\n');
     }
     text
@@ -95,17 +96,23 @@ fn reason(agent: &AgentView, transitions: &[StoredTransition]) -> String {
     }
 }
 
-fn step_line(step: &StoredTransition) -> String {
+/// Columns that a reason needs beside its step; if there are fewer, it goes to the next line.
+const REASON_AT_LEAST: usize = 24;
+
+fn step_line(step: &StoredTransition, columns: Option<usize>) -> String {
     let arrow = if step.valid {
         format!("{} ▶ {}", step.from, step.to)
     } else {
         format!("{} (refused: {}:{})", step.from, step.actor, step.intent)
     };
-    format!(
-        "  {}  {arrow:<28} {} ({}, {})",
-        local_clock(step.at),
-        one_line(&step.why, 100),
-        step.source,
-        step.confidence
-    )
+    let head = format!("  {}  {arrow:<28} ", local_clock(step.at));
+    let tail = format!(" ({}, {})", step.source, step.confidence);
+    let why = one_line(&step.why, 100);
+    let Some(columns) = columns else { return head + &why + &tail };
+    let beside = columns.saturating_sub(width(&head) + width(&tail));
+    if beside >= REASON_AT_LEAST.min(width(&why)) {
+        return head + &fit(&why, beside) + &tail;
+    }
+    let below = columns.saturating_sub(4 + width(&tail));
+    format!("{}\n    {}{tail}", head.trim_end(), fit(&why, below))
 }

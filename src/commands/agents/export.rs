@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 /// Print a session as Markdown or JSON: the conversation and the tool calls in between
 ///
-/// If the server does not run, the session is read from the store.
+/// If the server is not running, the session is read from the store.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  headspace export fix-auth > fix-auth.md\n  headspace export 0b9c1f52-7d1e-4a55-9d3e-1f4f0a3c2b11 --json"

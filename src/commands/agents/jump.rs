@@ -2,6 +2,7 @@
 
 use crate::view::board::{Board, Include};
 use crate::view::client;
+use crate::view::columns::{error_columns, hanging, terminal_columns};
 use crate::view::far_agent;
 use anyhow::Result;
 use headspace_core::model;
@@ -64,11 +65,13 @@ pub fn next(args: &NextArgs) -> Result<ExitCode> {
             Err(why) => passed_over.push((agent, why)),
         }
     }
-    let (_, why) = &passed_over[0];
-    for (agent, why) in &passed_over[1..] {
-        eprintln!("headspace: could not jump to {} either: {}", title(agent), text::strip_control(why));
+    println!("{}", whereabouts(first));
+    for (at, (agent, why)) in passed_over.iter().enumerate() {
+        let either = if at > 0 { " either" } else { "" };
+        let message = format!("headspace: could not jump to {}{either}: {why}", title(agent));
+        eprintln!("{}", hanging(&message, 0, 2, error_columns()));
     }
-    refuse(first, why)
+    Ok(ExitCode::FAILURE)
 }
 
 pub fn jump(args: &JumpArgs) -> Result<ExitCode> {
@@ -113,7 +116,8 @@ fn whereabouts(agent: &AgentView) -> String {
         ("on ", agent.host.clone()),
     ] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
-            text.push_str(&format!("\n  {label}{}", text::strip_control(&value)));
+            let line = hanging(&format!("  {label}{value}"), 0, 4, terminal_columns());
+            text.push_str(&format!("\n{line}"));
         }
     }
     text

@@ -2,7 +2,7 @@
 
 use crate::view::client;
 use crate::view::client::Client;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use headspace_core::text;
 use headspace_core::wire::AgentChanged;
 use headspace_platform::config::Config;
@@ -23,7 +23,7 @@ pub struct RenameArgs {
 
 pub fn run(args: &RenameArgs) -> Result<ExitCode> {
     let client = Client::new(&Config::load()?)?;
-    let agents = client.agents(true).context("could not reach the server: `headspace up` starts it")?;
+    let agents = client.agents(true)?;
     let agent = client::find(&agents, &args.agent)?;
     client.post::<AgentChanged>(&format!("/api/agents/{}/name", agent.id), &json!({"name": args.name}))?;
     println!(

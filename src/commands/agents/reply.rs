@@ -137,8 +137,7 @@ pub(super) fn wake(client: &Client, agent: &AgentView, text: &str) -> Result<Exi
 }
 
 pub(super) fn target(client: &Client, word: &str) -> Result<AgentView> {
-    let down = "could not reach the server: `headspace up` starts it";
-    Ok(client::find(&client.agents(false).context(down)?, word)?.clone())
+    Ok(client::find(&client.agents(false)?, word)?.clone())
 }
 
 fn send(client: &Client, agent: &AgentView, text: &str, confirm: bool) -> Result<Replied> {

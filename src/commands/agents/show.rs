@@ -14,9 +14,9 @@ use headspace_platform::config::Config;
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Show what an agent asks in full, its last output, its changes and all else known about it
+/// Show an agent in full: what it asks, its last output, its changes, and everything known about it
 ///
-/// If the server does not run, the agent is shown as it was stored last.
+/// If the server is not running, the agent is shown as it was stored last.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  headspace show fix-auth\n  headspace show 3 --diff | less -R\n  headspace show 3 --turns 50"

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 /// Show every agent, the ones that need you first
 ///
-/// If the server does not run, the agents are shown as they were stored last.
+/// If the server is not running, the agents are shown as they were stored last.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  headspace status\n  headspace status --short        # !2 *4 +1\n  headspace status --exit-code    # 10 if an agent needs you\n\ntmux.conf:\n  set -g status-right '#(headspace status --tmux)'"
@@ -124,6 +124,9 @@ fn for_people(args: &StatusArgs, config: &Config) -> Result<(String, Board)> {
         client::agent_list(config, args.all, args.is_screen())?
     };
     board::keep_client(&mut rows, args.client.as_deref());
+    if rows.is_empty() && args.is_screen() {
+        board::check_client(args.client.as_deref())?;
+    }
     let board = Board::new(rows, args.include());
     Ok((render(args, &about, &board), board))
 }
@@ -138,7 +141,7 @@ fn render(args: &StatusArgs, origin: &ListOrigin, board: &Board) -> String {
     if args.waybar {
         return format!("{}\n", waybar(board));
     }
-    screen(origin, board, Style::for_stdout(), Stamp::now())
+    screen(origin, board, args.client.as_deref(), Style::for_stdout(), Stamp::now())
 }
 
 fn tmux_line(board: &Board) -> String {
@@ -170,7 +173,7 @@ fn waybar(board: &Board) -> String {
 }
 
 /// Rows, subagents under them, and the footer; no line is wider than the terminal.
-fn screen(origin: &ListOrigin, board: &Board, style: Style, now: Stamp) -> String {
+fn screen(origin: &ListOrigin, board: &Board, client: Option<&str>, style: Style, now: Stamp) -> String {
     let width = terminal_columns().unwrap_or(WITHOUT_TERMINAL);
     let columns = Columns::of(&board.rows, width);
     let mut lines = Vec::new();
@@ -184,9 +187,17 @@ fn screen(origin: &ListOrigin, board: &Board, style: Style, now: Stamp) -> Strin
     if board.rows.is_empty() && origin.hub {
         lines.extend(wrap("No agent of the team is running.", width));
     } else if board.rows.is_empty() {
-        let before = origin.receiver.as_ref().is_some_and(|receiver| receiver.events_received > 0);
-        let none = if before { "No agent is running." } else { "No agent yet." };
-        let text = format!("{none} Start `claude` anywhere: it shows up here with its first event.");
+        let program = client.and_then(headspace_clients::named).map_or("claude", |row| row.program);
+        let text = match &origin.receiver {
+            None => format!(
+                "No agent yet. `headspace up` installs the hooks and starts the server; every `{program}` session shows up here then."
+            ),
+            Some(receiver) => {
+                let none =
+                    if receiver.events_received > 0 { "No agent is running." } else { "No agent yet." };
+                format!("{none} Start `{program}` anywhere: it shows up here with its first event.")
+            }
+        };
         lines.extend(wrap(&text, width));
         lines.extend(wrap("Nothing shows up? `headspace doctor` says why.", width));
     }

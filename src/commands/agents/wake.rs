@@ -3,7 +3,7 @@
 use crate::commands::agents::reply;
 use crate::view::client::{self, Client};
 use crate::view::person;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use headspace_core::model::{AgentView, Status};
 use headspace_core::text;
 use headspace_platform::config::Config;
@@ -72,13 +72,13 @@ pub fn wake(args: &WakeArgs) -> Result<ExitCode> {
 pub fn notify_when(args: &NotifyWhenArgs) -> Result<ExitCode> {
     person::require("wake")?;
     let client = Client::new(&Config::load()?)?;
-    let down = "could not reach the server: `headspace up` starts it";
-    let watched = client::find(&client.agents(false).context(down)?, &args.agent)?.clone();
+    let agents = client.agents(false)?;
+    let watched = client::find(&agents, &args.agent)?;
     // The agent to wake must exist now, not only in an hour.
-    let target = client::find(&client.agents(false).context(down)?, &args.wake)?.id;
-    wait_until(&client, &watched, args.condition)?;
-    let agents = client.agents(false).context(down)?;
-    let Some(target) = agents.iter().find(|agent| agent.id == target) else {
+    let target = client::find(&agents, &args.wake)?.id;
+    wait_until(&client, watched, args.condition)?;
+    let now = client.agents(false)?;
+    let Some(target) = now.iter().find(|agent| agent.id == target) else {
         bail!("could not wake {}: it has ended", args.wake)
     };
     let text = args.text.clone().unwrap_or_else(|| {

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// Starts a private server with a temporary store and removes both when you stop it. Your sessions and settings are not
 /// touched.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  headspace demo\n  headspace demo --port 6060 --no-open")]
+#[command(after_help = "Examples:\n  headspace demo\n  headspace demo --port 6060 --no-open")]
 pub struct DemoArgs {
     /// Port to listen on; 0 means any free port
     #[arg(long, default_value_t = 0)]

@@ -8,7 +8,7 @@ use headspace_core::model::observed;
 use headspace_core::stamp::Stamp;
 use headspace_core::text::numbers::counted;
 use headspace_core::text::numbers::duration;
-use headspace_hooks::client_settings::entry::{Call, Role};
+use headspace_hooks::client_settings::entry::{Call, Role, quote};
 use headspace_hooks::client_settings::{locate, merge};
 use headspace_hooks::dialect;
 use headspace_hooks::settings::sources;
@@ -18,7 +18,7 @@ use headspace_platform::net::local;
 use headspace_platform::spool::Spool;
 use headspace_store as store;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub fn client(_: &CheckInput) -> Vec<Finding> {
@@ -96,8 +96,13 @@ pub fn settings(input: &CheckInput) -> Vec<Finding> {
 }
 
 fn install() -> Result<String> {
+    install_in(&[])
+}
+
+/// Installs the hooks in these configuration directories; without any, in the usual one.
+fn install_in(dirs: &[PathBuf]) -> Result<String> {
     let program = locate::program()?;
-    let done = crate::commands::install::ensure(Path::new(&program))?;
+    let done = crate::commands::install::ensure(Path::new(&program), dirs)?;
     Ok(done.unwrap_or_else(|| "the hooks are installed".into()))
 }
 
@@ -107,8 +112,7 @@ pub fn answering(input: &CheckInput) -> Vec<Finding> {
     let mut findings = Vec::new();
     for dir in &input.config_dirs {
         let path = dir.join("settings.json");
-        let text = headspace_platform::files::read_text(&path).unwrap_or_default();
-        let found = merge::find(&text, None).unwrap_or_default();
+        let found = entries_in(&path).unwrap_or_default();
         let waits: Vec<_> = found.iter().filter(|entry| entry.role == Role::Wait).collect();
         let dead = |call: &Call| {
             call.words()
@@ -146,30 +150,40 @@ pub fn answering(input: &CheckInput) -> Vec<Finding> {
 /// Whether any of the settings looked at calls our hook.
 pub fn is_installed(input: &CheckInput) -> bool {
     input.config_dirs.iter().any(|dir| {
-        let text = headspace_platform::files::read_text(&dir.join("settings.json")).unwrap_or_default();
-        merge::find(&text, None).is_ok_and(|found| found.iter().any(|entry| entry.role == Role::Notify))
+        let found = entries_in(&dir.join("settings.json")).unwrap_or_default();
+        found.iter().any(|entry| entry.role == Role::Notify)
     })
+}
+
+/// Our entries in a settings file, none if there is no file; `None` if it cannot be understood. This program may have another
+/// name than `headspace`.
+fn entries_in(path: &Path) -> Option<Vec<merge::InstalledHook>> {
+    let text = headspace_platform::files::read_text(path).unwrap_or_default();
+    merge::find(&text, locate::program().ok().as_deref()).ok()
 }
 
 /// Our entries: one per event, each with a program that exists.
 pub fn hooks(input: &CheckInput) -> Vec<Finding> {
-    input.config_dirs.iter().flat_map(|dir| hooks_in(&dir.join("settings.json"))).collect()
+    input.config_dirs.iter().flat_map(|dir| hooks_in(dir)).collect()
 }
 
-fn hooks_in(path: &Path) -> Vec<Finding> {
-    let shown = short(path);
-    let text = headspace_platform::files::read_text(path).unwrap_or_default();
-    let found = match merge::find(&text, None) {
-        Ok(found) => found,
-        // The settings check has reported it.
-        Err(_) => return Vec::new(),
+fn hooks_in(dir: &Path) -> Vec<Finding> {
+    let path = dir.join("settings.json");
+    let shown = short(&path);
+    // A directory that was named has to be named to `install` as well.
+    let named: Vec<PathBuf> =
+        Some(dir.to_owned()).filter(|dir| *dir != config::claude_dir()).into_iter().collect();
+    let install_command = match named.first() {
+        Some(dir) => format!("headspace install --config-dir {}", quote(&dir.to_string_lossy())),
+        None => "headspace install".to_owned(),
     };
+    let install = move || install_in(&named);
+    // The settings check has reported a file that cannot be understood.
+    let Some(found) = entries_in(&path) else { return Vec::new() };
     let ours: Vec<_> = found.iter().filter(|entry| entry.role == Role::Notify).collect();
     if ours.is_empty() {
-        return vec![
-            Finding::fail(format!("headspace has no hooks in {shown}"), "headspace install")
-                .repaired_by(install),
-        ];
+        let none = Finding::fail(format!("headspace has no hooks in {shown}"), install_command);
+        return vec![none.repaired_by(install)];
     }
     let mut per_event: BTreeMap<&str, usize> = BTreeMap::new();
     for entry in &ours {
@@ -180,11 +194,12 @@ fn hooks_in(path: &Path) -> Vec<Finding> {
     programs.sort_unstable();
     programs.dedup();
     let mut findings = Vec::new();
-    findings.extend(doubled(&per_event, &shown));
-    findings.extend(unsubscribed(&per_event, &shown));
+    let doubled = doubled(&per_event, &shown, &install_command);
+    findings.extend(doubled.map(|finding| finding.repaired_by(install.clone())));
+    findings.extend(unsubscribed(&per_event, &shown, &install_command));
     findings.extend(programs.iter().filter(|program| !is_executable(Path::new(program))).map(|program| {
         let message = format!("{program}, which {shown} calls, does not exist");
-        Finding::fail(message, "headspace install").repaired_by(install)
+        Finding::fail(message, &install_command).repaired_by(install.clone())
     }));
     if findings.is_empty() {
         let (count, programs) = (per_event.len(), programs.join(", "));
@@ -194,19 +209,19 @@ fn hooks_in(path: &Path) -> Vec<Finding> {
 }
 
 /// Events that call us more than once.
-fn doubled(per_event: &BTreeMap<&str, usize>, shown: &str) -> Option<Finding> {
+fn doubled(per_event: &BTreeMap<&str, usize>, shown: &str, install: &str) -> Option<Finding> {
     let doubled: Vec<&str> =
         per_event.iter().filter(|(_, count)| **count > 1).map(|(event, _)| *event).collect();
     let message = format!("installed more than once for {} in {shown}", doubled.join(", "));
-    (!doubled.is_empty()).then(|| Finding::warn(message, "headspace install").repaired_by(install))
+    (!doubled.is_empty()).then(|| Finding::warn(message, install))
 }
 
 /// Events that the installed client knows and that do not call us.
-fn unsubscribed(per_event: &BTreeMap<&str, usize>, shown: &str) -> Option<Finding> {
+fn unsubscribed(per_event: &BTreeMap<&str, usize>, shown: &str, install: &str) -> Option<Finding> {
     let known = claude::events(claude::version());
     let missing: Vec<&str> = known.into_iter().filter(|event| !per_event.contains_key(event)).collect();
     let message = format!("not subscribed to {} in {shown}", missing.join(", "));
-    let fix = "headspace install (unless you chose the events with --events)";
+    let fix = format!("{install} (unless you chose the events with --events)");
     (!missing.is_empty()).then(|| Finding::warn(message, fix))
 }
 
@@ -269,8 +284,7 @@ pub fn test_event(input: &CheckInput) -> Vec<Finding> {
     let mut calls: Vec<Call> = input
         .config_dirs
         .iter()
-        .filter_map(|dir| headspace_platform::files::read_text(&dir.join("settings.json")).ok())
-        .filter_map(|text| merge::find(&text, None).ok())
+        .filter_map(|dir| entries_in(&dir.join("settings.json")))
         .flatten()
         .filter(|entry| entry.role == Role::Notify)
         .map(|entry| entry.call)

@@ -26,7 +26,7 @@ fn findings(report: &LinkReport) -> Vec<Finding> {
     let who = report.who();
     let mut found = vec![match (&report.link.error, report.server_runs) {
         (_, false) => {
-            Finding::warn(format!("{who}: the server does not run, so nothing is sent"), "headspace up")
+            Finding::warn(format!("{who}: the server is not running, so nothing is sent"), "headspace up")
         }
         (None, true) => Finding::ok(format!("{who}; {}", report.progress())),
         (Some(why), true) => {

@@ -2,7 +2,8 @@
 
 use headspace_platform::config;
 use headspace_platform::config::{
-    Config, ContextFiles, Guard, Notifications, OtherMachine, Reconcile, Retention, Webhook,
+    Answering, Config, ContextFiles, Guard, HubSharing, Notifications, OtherMachine, Reconcile, Retention,
+    Webhook,
 };
 use serde::Deserialize;
 use serde::de::value::Error;
@@ -17,6 +18,8 @@ pub fn unknown(text: &str) -> Vec<String> {
         ("reconcile", names::<Reconcile>()),
         ("context", names::<ContextFiles>()),
         ("guard", names::<Guard>()),
+        ("answer", names::<Answering>()),
+        ("hub", names::<HubSharing>()),
         ("notifications", names::<Notifications>()),
         ("retention", names::<Retention>()),
     ] {
@@ -80,8 +83,16 @@ mod tests {
     fn mistyped_keys_are_named_with_their_section() {
         let text = r#"// mine
             {"prot": 1, "port": 2, "reconcile": {"polling": 1, "fallback_timeout": 3}, "webhooks": [{"url": "x", "txt": 1}],
-             "guard": {"rules": {"any": "on"}, "projects": {"/srv": {"rule": {}}}},}"#;
-        let found = ["prot", "reconcile.polling", "webhooks.txt", "guard.projects.rule"];
+             "guard": {"rules": {"any": "on"}, "projects": {"/srv": {"rule": {}}}},
+             "answer": {"code_seconds": 60, "key_second": 1}, "hub": {"share": {"/srv": "none"}, "shares": {}},}"#;
+        let found = [
+            "prot",
+            "reconcile.polling",
+            "answer.key_second",
+            "hub.shares",
+            "webhooks.txt",
+            "guard.projects.rule",
+        ];
         assert_eq!(unknown(text), found);
         assert!(unknown("").is_empty() && unknown("[1]").is_empty());
     }

@@ -7,10 +7,10 @@ mod hub;
 pub mod keys;
 mod machines;
 
+use crate::view::columns::{hanging, terminal_columns};
 use crate::view::style::Style;
 use anyhow::Result;
 use headspace_core::text;
-use headspace_core::text::strip_control;
 use headspace_platform::config::Config;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -127,7 +127,7 @@ pub fn run(args: &DoctorArgs) -> Result<ExitCode> {
                 finding = repaired(finding, repair);
             }
             if !args.json {
-                println!("{}", line(&finding, style));
+                println!("{}", line(&finding, style, terminal_columns()));
             }
             findings.push(finding);
         }
@@ -137,7 +137,7 @@ pub fn run(args: &DoctorArgs) -> Result<ExitCode> {
         let value = serde_json::json!({"ok": worst < Level::Fail, "checks": findings});
         println!("{}", text::json(&value, true));
     } else {
-        println!("{}", conclusion(&findings, worst, args.fix));
+        println!("{}", hanging(&conclusion(&findings, worst, args.fix), 0, 0, terminal_columns()));
     }
     Ok(if worst == Level::Fail { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -149,17 +149,24 @@ fn repaired(finding: Finding, repair: Repair) -> Finding {
     }
 }
 
-fn line(finding: &Finding, style: Style) -> String {
+/// Columns of the level and the name of the check.
+const HEAD: usize = 20;
+/// On a narrower terminal, text that continues begins further left.
+const NARROW: usize = 60;
+
+fn line(finding: &Finding, style: Style, columns: Option<usize>) -> String {
     use headspace_core::model::Group;
     let (word, group) = match finding.level {
         Level::Ok => ("ok  ", Group::Done),
         Level::Warn => ("warn", Group::NeedsYou),
         Level::Fail => ("FAIL", Group::Error),
     };
-    let mut text =
-        format!("{} {:<14} {}", style.group(group, word), finding.check, strip_control(&finding.message));
+    let indent = if columns.is_some_and(|columns| columns < NARROW) { 5 } else { HEAD };
+    let message = hanging(&finding.message, HEAD, indent, columns);
+    let mut text = format!("{} {:<14} {message}", style.group(group, word), finding.check);
     if let Some(fix) = &finding.fix {
-        text.push_str(&format!("\n{:20}{}", "", style.bold(&format!("▸ {}", strip_control(fix)))));
+        let fix = hanging(fix, indent + 2, indent + 2, columns);
+        text.push_str(&format!("\n{}{}", " ".repeat(indent), style.bold(&format!("▸ {fix}"))));
     }
     text
 }

@@ -18,13 +18,13 @@ use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 pub struct AllowArgs {
-    /// For one call, within ten minutes (what happens without the other two)
+    /// Allow one call, within ten minutes (the default)
     #[arg(long)]
     once: bool,
-    /// Here: for the project around the current directory
+    /// Allow it in the project around the current directory
     #[arg(long, conflicts_with = "once")]
     project: bool,
-    /// Everywhere
+    /// Allow it everywhere
     #[arg(long, conflicts_with_all = ["once", "project"])]
     user: bool,
     /// The command, as the guard refused it; a final * stands for any further words

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Judge tool calls: check, explain, rules
+/// Judge tool calls before they run: check, explain, allow, list the rules
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace guard explain 'cd build && rm -rf *'")]
 pub struct GuardArgs {
@@ -38,7 +38,7 @@ enum GuardCommand {
         after_help = "Example:\n  echo '{\"tool_name\":\"Bash\",\"tool_input\":{\"command\":\"rm -rf /\"}}' | headspace guard check"
     )]
     Check,
-    /// Show how a command is read, which rule speaks, and why
+    /// Show how a command is read, which rule applies, and why
     #[command(
         after_help = "Examples:\n  headspace guard explain 'git push --force'\n  headspace guard explain --tool Write --input call.json"
     )]
@@ -48,7 +48,7 @@ enum GuardCommand {
     /// Shows the change as a diff and asks before it writes it. For a person at a terminal only.
     #[command(after_help = "Example:\n  headspace guard allow 'pkill -f vite' --project")]
     Allow(allow::AllowArgs),
-    /// List the rules and what they say here
+    /// List the rules and what each does in this directory
     #[command(after_help = "Example:\n  headspace guard rules --json")]
     Rules(RulesArgs),
     /// Judge a PreToolUse payload as a hook (what Claude Code calls)
@@ -56,7 +56,7 @@ enum GuardCommand {
     /// Prints a decision to ask or to deny; prints nothing otherwise. Always exits 0.
     #[command(after_help = "Example:\n  headspace guard hook < payload.json")]
     Hook {
-        /// Which coding agent calls, if not Claude Code
+        /// The coding agent that calls, if not Claude Code
         #[arg(long, value_name = "NAME")]
         client: Option<String>,
     },
@@ -70,10 +70,10 @@ struct GuardExplainArgs {
     /// A tool other than the shell
     #[arg(long, value_name = "NAME", requires = "input")]
     tool: Option<String>,
-    /// The tool's input, or a whole payload, as JSON; - for standard input
+    /// A JSON file with the tool's input or a whole payload; - reads standard input
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// The command, as one text or as words
+    /// The command, quoted as one argument or as several words
     #[arg(required_unless_present = "input", conflicts_with = "input", trailing_var_arg = true)]
     command: Vec<String>,
 }

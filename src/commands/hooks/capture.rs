@@ -21,16 +21,16 @@ const MAX_PAYLOAD_BYTES: u64 = 64 << 20;
 
 /// Record the payloads of a real session, for later --input
 ///
-/// Writes a settings file with a recording hook for every event into DIR, and starts the command after -- with it
-/// (--settings DIR/settings.json). Your own settings are neither changed nor left out. Payloads land in DIR, a file
-/// each, with secrets masked.
+/// Writes a settings file with a recording hook for every event to DIR, and starts the command after -- with it
+/// (--settings DIR/settings.json). Your own settings still apply and are not changed. Each payload becomes a file in DIR,
+/// with secrets masked.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  headspace hooks capture payloads -- claude -p 'list the files'\n  \
+#[command(after_help = "Examples:\n  headspace hooks capture payloads -- claude -p 'list the files'\n  \
                         headspace hooks run PreToolUse --input payloads/0003-PreToolUse.Bash.json")]
 pub struct CaptureArgs {
-    /// Where the payloads go
+    /// Directory for the payloads
     dir: PathBuf,
-    /// Record only this event; may be given again
+    /// Record only this event; may be repeated
     #[arg(long, value_name = "EVENT")]
     event: Vec<String>,
     /// What the recording hook calls: one payload on standard input
@@ -48,7 +48,7 @@ pub fn run(args: &CaptureArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(unknown) = args.event.iter().find(|name| CLAUDE.event(name).is_none()) {
-        return Err(Usage(format!("could not record {unknown:?}: it is not an event")).into());
+        return Err(Usage(format!("could not record {unknown:?}: Claude Code has no such event")).into());
     }
     files::private_dir(&args.dir)?;
     let dir = std::fs::canonicalize(&args.dir).context("could not use the directory")?;

@@ -29,7 +29,7 @@ use std::time::Duration;
 
 /// List, check, run and record hooks
 ///
-/// Reads hook configurations as the client does, says what is wrong with them, and runs them outside of it.
+/// Reads hook configurations as the client does, shows what is wrong with them, and runs the hooks without the client.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace hooks validate && headspace hooks run PreToolUse --tool Bash")]
 pub struct HooksArgs {
@@ -39,21 +39,21 @@ pub struct HooksArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum HooksCommand {
-    /// Show every hook that counts for a project
+    /// List every hook that applies to a project
     ///
-    /// Hooks of all settings files, in the order of precedence: managed, user, project, local, plugins. Doubles,
-    /// which the client runs once, and hooks that are switched off are marked.
+    /// Reads all settings files in the order of precedence: managed, user, project, local, plugins. Marks duplicates,
+    /// which the client runs only once, and hooks that are turned off.
     #[command(after_help = "Example:\n  headspace hooks list --project ~/src/app")]
     List(FilesArgs),
-    /// Check the settings files: what the client ignores, drops or never runs
+    /// Check the settings files for what the client ignores, drops or never runs
     ///
-    /// Exits 1 if there is an error. Hints are about entries the client accepts.
+    /// Exits 1 if there is an error. A hint is about an entry that the client accepts but that may not do what you want.
     #[command(after_help = "Example:\n  headspace hooks validate --json | jq '.problems[]'")]
     Validate(FilesArgs),
-    /// Run the hooks of an event as the client would, and say what it would conclude
+    /// Run the hooks of an event as the client would, and show what it would do next
     ///
-    /// The hooks get a sample payload; --input and --set replace what it says. A payload that names its own
-    /// hook_event_name is taken as it is.
+    /// The hooks get a sample payload; --input and --set replace parts of it. An --input with the event's own
+    /// hook_event_name is used unchanged.
     #[command(
         after_help = "Example:\n  headspace hooks run PreToolUse --tool Bash --set tool_input.command='git push --force'"
     )]
@@ -63,10 +63,10 @@ enum HooksCommand {
 
 #[derive(Debug, clap::Args)]
 struct Where {
-    /// The project whose hooks are meant
+    /// The project's directory
     #[arg(long, value_name = "DIR", default_value = ".")]
     project: PathBuf,
-    /// Whose settings files and rules
+    /// The client whose settings files and rules apply
     #[arg(long, default_value = "claude", value_parser = ["claude", "wave"])]
     dialect: String,
 }
@@ -90,13 +90,13 @@ struct RunArgs {
     /// The tool, for tool events
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
-    /// A payload to use, - for standard input
+    /// A file with the payload; - reads standard input
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// Replace a field of the payload (tool_input.command=ls); may be given again
+    /// Replace a field of the payload (tool_input.command=ls); may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Run them this many times, and say how long each takes (p50, p95)
+    /// Run the hooks this many times, and show how long each takes (p50, p95)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     time: Option<u32>,
     #[command(flatten)]
@@ -147,7 +147,11 @@ impl Where {
             Usage(format!("could not use the project {}: {error}", self.project.display()))
         })?;
         if !path.is_dir() {
-            return Err(Usage(format!("could not use the project {}: no directory", path.display())).into());
+            return Err(Usage(format!(
+                "could not use the project {}: it is not a directory",
+                path.display()
+            ))
+            .into());
         }
         Ok(path)
     }

@@ -1,13 +1,14 @@
 //! How `headspace hooks` shows what it found: JSON for programs, lines for people.
 
 use crate::commands::hooks::Report;
+use crate::commands::install::short;
+use crate::view::columns::width;
 use headspace_core::text::numbers::counted;
 use headspace_core::text::{one_line, strip_control};
 use headspace_hooks::outcome::output::Permission;
 use headspace_hooks::running::HookExecutionResult;
 use headspace_hooks::settings::sources::{FoundHook, Sources};
 use headspace_hooks::settings::{Problem, Severity};
-use headspace_platform::config;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -80,6 +81,7 @@ fn position(found: &FoundHook<'_>) -> String {
 pub fn list(sources: &Sources) -> String {
     let mut out = String::new();
     let rows = listed(sources);
+    let matcher_columns = rows.iter().map(|row| width(&matcher(row))).max().unwrap_or(0).min(MATCHER_AT_MOST);
     for source in &sources.files {
         let state = match (&source.same_as, source.found) {
             (_, false) => " (none)".to_owned(),
@@ -89,7 +91,7 @@ pub fn list(sources: &Sources) -> String {
         };
         let _ = writeln!(out, "{}  {}{state}", source.scope, short(&source.path));
         for row in rows.iter().filter(|row| std::ptr::eq(row.found.source, source)) {
-            let _ = writeln!(out, "{}", list_line(row));
+            let _ = writeln!(out, "{}", list_line(row, matcher_columns));
         }
     }
     let running = rows.iter().filter(|row| row.disabled.is_none() && row.double_of.is_none()).count();
@@ -97,14 +99,21 @@ pub fn list(sources: &Sources) -> String {
     out
 }
 
-fn list_line(row: &Listed<'_>) -> String {
+/// Columns of the matchers; a longer one pushes its command to the right.
+const MATCHER_AT_MOST: usize = 16;
+
+fn matcher(row: &Listed<'_>) -> String {
+    let matcher = row.found.group.matcher.as_deref().filter(|matcher| !matcher.is_empty());
+    one_line(matcher.unwrap_or("*"), 32)
+}
+
+fn list_line(row: &Listed<'_>, matcher_columns: usize) -> String {
     let entry = row.found.entry;
-    let matcher = row.found.group.matcher.as_deref().filter(|matcher| !matcher.is_empty()).unwrap_or("*");
     let mut line = format!(
-        "  {:>5}  {:<20} {:<16} {}",
+        "  {:>5}  {:<20} {:<matcher_columns$} {}",
         format!(":{}", entry.position.line),
         row.found.group.event,
-        one_line(matcher, 32),
+        matcher(row),
         described(&row.found, 60),
     );
     let mut notes = vec![format!("{} s", row.timeout)];
@@ -376,15 +385,6 @@ fn conclusion(report: &Report<'_>) -> String {
 /// The numbers, as shown, of the hooks that have a result.
 fn waited_for<'r>(report: &'r Report<'_>) -> impl Iterator<Item = usize> + 'r {
     report.results.iter().enumerate().filter(|(_, result)| result.is_some()).map(|(i, _)| i + 1)
-}
-
-/// A path with the home directory as `~`.
-fn short(path: &Path) -> String {
-    let home = config::home();
-    match path.strip_prefix(&home) {
-        Ok(rest) if home.parent().is_some() => strip_control(&format!("~/{}", rest.display())),
-        _ => strip_control(&path.display().to_string()),
-    }
 }
 
 #[cfg(test)]

@@ -14,10 +14,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Run a hub: take what machines send, show the team's board
+/// Run a hub: receive what machines send, and show the team's board
 ///
-/// Any number of them may run on one PostgreSQL (14 or newer); the tables are made at the first start. Stays up while the database is
-/// away. Beyond this machine it needs TLS: its own, or a proxy's.
+/// Any number of hubs can share one PostgreSQL database (14 or newer); the first one creates the tables. A hub stays up while
+/// the database is down. To be reached from other machines it needs TLS: its own, or a proxy's.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  headspace hub serve --database-url postgres://hub@localhost/hub\n  headspace hub serve --database-url postgres://hub@db/hub --listen 0.0.0.0:5056 \\\n      --tls-cert hub.crt --tls-key hub.key --public-url https://hub.example.org:5056"
@@ -28,16 +28,16 @@ pub struct HubServeArgs {
     /// Address and port to listen on
     #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_LISTEN)]
     listen: String,
-    /// How machines and browsers reach the hub, if not by that address
+    /// The address at which machines and browsers reach the hub, if it is not the one it listens on
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
-    /// The hub's certificate and those that vouch for it, in PEM
+    /// The hub's certificate and its chain, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// Its private key, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Do without LISTEN and NOTIFY, for databases and poolers that have none: other hubs' changes then show within 2 s
+    /// Do not use LISTEN and NOTIFY, which some databases and poolers lack: changes of other hubs then show within 2 s
     #[arg(long)]
     no_notify: bool,
 }
@@ -53,10 +53,10 @@ pub fn serve(args: &HubServeArgs) -> Result<ExitCode> {
     })
 }
 
-/// Invite somebody: prints a link for `headspace hub join`
+/// Invite somebody: prints the command that joins their machine
 ///
-/// The link works once and for a day. The name is who the machine's agents belong to; inviting a name again is another machine of the
-/// same person.
+/// The link in it works once, for one day. The name says whose agents those are; invite the same name again for another
+/// machine of the same person.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  headspace hub invite ada --database-url postgres://hub@localhost/hub\n  headspace hub invite ci --uses 500 --days 7 --database-url …    # for containers that come and go"
@@ -64,19 +64,19 @@ pub fn serve(args: &HubServeArgs) -> Result<ExitCode> {
 pub struct InviteArgs {
     /// The person's name on the board
     name: String,
-    /// The team whose board it is; made if there is none of that name
+    /// The team to join; created if it does not exist
     #[arg(long, value_name = "TEAM")]
     team: Option<String>,
-    /// How much of others' agents this person sees: states, asks, full or admin
+    /// How much of other people's agents this person sees
     #[arg(long, value_name = "ROLE", default_value = "full", value_parser = ["states", "asks", "full", "admin"])]
     role: String,
-    /// Days the invitation holds, at most 7
+    /// Days until the invitation expires, at most 7
     #[arg(long, value_name = "DAYS", default_value_t = INVITATION_DAYS.0, value_parser = clap::value_parser!(u32).range(1..=7))]
     days: u32,
     /// How many machines may join with it
     #[arg(long, value_name = "MACHINES", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     uses: u32,
-    /// Print it as JSON
+    /// Print as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -112,13 +112,13 @@ pub fn invite(args: &InviteArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Take a machine's access away: its next batch is refused, its agents leave the board
+/// Revoke a machine's access: its next batch is refused, and its agents leave the board
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  headspace hub revoke --database-url postgres://hub@localhost/hub      # which machines there are\n  headspace hub revoke 7 --database-url postgres://hub@localhost/hub    # 7 as in the ids 7/1, 7/2 on the board"
+    after_help = "Examples:\n  headspace hub revoke --database-url postgres://hub@localhost/hub      # lists the machines\n  headspace hub revoke 7 --database-url postgres://hub@localhost/hub    # the machine of 7/1, 7/2"
 )]
 pub struct RevokeArgs {
-    /// The machine's number: what stands before the slash in its agents' ids. Without it the machines are listed
+    /// The machine's number, which is the part before the slash in its agents' ids; without it, the machines are listed
     #[arg(value_parser = machine_number)]
     edge: Option<i32>,
     #[command(flatten)]
@@ -150,7 +150,7 @@ pub fn revoke(args: &RevokeArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ask a hub whether it can serve: exits 0 if so, for health checks
+/// Check that a hub works: exits 0 if it does, for health checks
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace hub check --url http://127.0.0.1:5056")]
 pub struct CheckArgs {
@@ -163,7 +163,7 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode> {
     let mut hub = HubClient::new(HubUrl::parse(&args.url)?, None, None, Duration::from_secs(3));
     let answer = hub.request("GET", "/health", None)?;
     if answer.status != 200 {
-        bail!("the hub cannot serve: {}", answer.message());
+        bail!("could not use the hub at {}: {}", args.url, answer.message());
     }
     println!("ok");
     Ok(ExitCode::SUCCESS)

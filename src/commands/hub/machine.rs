@@ -1,4 +1,4 @@
-//! A machine's side: join, leave, how it goes, what leaves.
+//! A machine's side of a hub: join, leave, the state of the link, and what is sent.
 
 use crate::view::client;
 use anyhow::{Context, Result, bail};
@@ -20,14 +20,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(15);
-const NOT_JOINED: &str = "this machine has joined no hub: `headspace hub join LINK`";
 /// Events in a preview: the newest.
 const PREVIEWED_EVENTS: i64 = 20;
 
-/// Join a hub with the link of an invitation
+/// Join a hub with the link from an invitation
 ///
-/// Works with or without a running server, which takes it up within two seconds. What leaves this machine is decided here:
-/// `headspace hub preview` shows it, `hub.share` in the configuration has levels for single projects.
+/// A running server starts sending within two seconds; otherwise it does so when it is started. What leaves this machine is
+/// decided here: `headspace hub preview` shows it, and `hub.share` in the configuration sets the level of single projects.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  headspace hub join 'https://hub.example.org/#join=…'\n  headspace hub join 'https://hub.example.org/#join=…' --share asks\n  HEADSPACE_EDGE=ci-linux headspace hub join \"$INVITATION\"    # in a container"
@@ -35,10 +34,10 @@ const PREVIEWED_EVENTS: i64 = 20;
 pub struct JoinArgs {
     /// The invitation's link
     url: String,
-    /// How much leaves: states (who works, who waits), asks (and what is asked), full (everything)
+    /// How much to share: states (who works, who waits), asks (also what is asked), full (everything)
     #[arg(long, value_name = "LEVEL", default_value = "states", value_parser = ["none", "states", "asks", "full"])]
     share: String,
-    /// A file with the certificates to believe, in PEM, instead of the system's
+    /// A PEM file with the certificates to trust instead of the system's
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 }
@@ -82,7 +81,7 @@ pub fn join(args: &JoinArgs) -> Result<ExitCode> {
         "`headspace hub preview` shows what leaves this machine; `headspace hub login` opens the board."
     );
     if http_client::health(&Config::load()?.server_url(), Duration::from_millis(500)).is_none() {
-        println!("The server does not run yet: `headspace up` starts it.");
+        println!("The server is not running yet: `headspace up` starts it.");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -90,7 +89,7 @@ pub fn join(args: &JoinArgs) -> Result<ExitCode> {
 pub fn leave() -> Result<ExitCode> {
     let membership = file::read();
     if !file::remove()? {
-        bail!("could not leave: this machine has joined no hub");
+        bail!("could not leave: this machine has not joined a hub");
     }
     if let Ok(Some(membership)) = membership {
         let told = client_of(&membership).and_then(|mut hub| {
@@ -99,10 +98,10 @@ pub fn leave() -> Result<ExitCode> {
         match told {
             Ok(answer) if answer.status == 200 => println!("left {}", membership.url),
             Ok(answer) if matches!(answer.status, 401 | 403) => {
-                println!("left {}, which did not let this machine in any more", membership.url);
+                println!("left {}, which no longer accepted this machine", membership.url);
             }
             _ => println!(
-                "left {}; the hub could not be told, and shows this machine for a day as not heard",
+                "left {}; the hub could not be reached, so it shows this machine as not heard for a day",
                 membership.url
             ),
         }
@@ -116,19 +115,19 @@ fn client_of(membership: &Membership) -> Result<HubClient> {
 }
 
 fn joined() -> Result<Membership> {
-    file::read()?.context(NOT_JOINED)
+    file::read()?.context(client::NOT_JOINED)
 }
 
-/// Show how the link to the hub is
+/// Show the state of the link to the hub
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace hub status --json")]
 pub struct HubStatusArgs {
-    /// Print it as JSON
+    /// Print as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// How the link of this machine is.
+/// The state of this machine's link.
 pub struct LinkReport {
     pub membership: Membership,
     pub link: LinkStatus,
@@ -140,7 +139,7 @@ pub struct LinkReport {
 }
 
 impl LinkReport {
-    /// `None`: this machine has joined no hub.
+    /// `None`: this machine has not joined a hub.
     pub fn read() -> Result<Option<LinkReport>> {
         let Some(membership) = file::read()? else { return Ok(None) };
         let link = file::read_status().filter(|link| link.edge == membership.edge).unwrap_or_default();
@@ -154,14 +153,14 @@ impl LinkReport {
     }
 
     pub fn error(&self) -> Option<String> {
-        let stopped = || "the server does not run: `headspace up` starts it".to_owned();
+        let stopped = || "the server is not running: `headspace up` starts it".to_owned();
         self.link.error.clone().or_else(|| (!self.server_runs).then(stopped))
     }
 
     pub fn who(&self) -> String {
         let Membership { url, user, edge, share, .. } = &self.membership;
         let but =
-            if self.by_project { " where `hub.share` in the configuration says nothing else" } else { "" };
+            if self.by_project { " unless `hub.share` in the configuration says otherwise" } else { "" };
         format!("{url} as {} (machine {edge}), sharing {share}{but}", one_line(user, 60))
     }
 
@@ -177,7 +176,7 @@ impl LinkReport {
 }
 
 pub fn status(args: &HubStatusArgs) -> Result<ExitCode> {
-    let report = LinkReport::read()?.context(NOT_JOINED)?;
+    let report = LinkReport::read()?.context(client::NOT_JOINED)?;
     let error = report.error();
     if args.json {
         let LinkReport { membership, link, lag, .. } = &report;
@@ -192,21 +191,21 @@ pub fn status(args: &HubStatusArgs) -> Result<ExitCode> {
     println!("{}", report.who());
     println!("{}", report.progress());
     if let Some(error) = &error {
-        println!("trouble: {}", one_line(error, 300));
+        println!("problem: {}", one_line(error, 300));
     }
     Ok(if error.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Show exactly what leaves this machine
 ///
-/// The documents and events as they are posted. Before a machine has joined: as they would be with --share.
+/// Prints the documents and events as they are sent. On a machine that has not joined a hub, as they would be sent.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  headspace hub preview\n  headspace hub preview --share full --json")]
 pub struct PreviewArgs {
-    /// As if the machine had joined with this level
+    /// Preview this level instead of the one the machine joined with (default: states)
     #[arg(long, value_name = "LEVEL", value_parser = ["none", "states", "asks", "full"])]
     share: Option<String>,
-    /// Print it as JSON
+    /// Print as JSON
     #[arg(long)]
     json: bool,
 }
@@ -232,10 +231,10 @@ pub fn preview(args: &PreviewArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     println!(
-        "{}, {} of {} share something (highest level: {level})",
-        membership.map_or("no hub joined".into(), |joined| format!("to {}", joined.url)),
+        "{}: {} of {} (highest level: {level})",
+        membership.map_or("no hub joined; would be sent".into(), |joined| format!("sent to {}", joined.url)),
         documents.len(),
-        views.len()
+        counted(views.len() as u64, "agent"),
     );
     for document in &documents {
         for line in serde_json::to_string_pretty(document)?.lines() {
@@ -245,7 +244,7 @@ pub fn preview(args: &PreviewArgs) -> Result<ExitCode> {
     println!(
         "{}",
         match events.len() {
-            0 => "no events leave".to_owned(),
+            0 => "no events".to_owned(),
             _ => format!("and every event of projects that share everything; the newest {}:", events.len()),
         }
     );
@@ -288,7 +287,7 @@ fn events(config: &Config, sharing: &headspace_fleet::level::Sharing) -> Result<
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace hub login")]
 pub struct LoginArgs {
-    /// Print it as JSON
+    /// Print as JSON
     #[arg(long)]
     json: bool,
 }
@@ -309,7 +308,7 @@ pub fn login(args: &LoginArgs) -> Result<ExitCode> {
         println!("{}", text::json(&json!({"url": url}), true));
     } else {
         println!("{url}");
-        println!("(opens the board in one browser, once, within 5 minutes)");
+        println!("(it works once, within 5 minutes)");
     }
     Ok(ExitCode::SUCCESS)
 }

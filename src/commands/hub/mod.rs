@@ -9,8 +9,8 @@ use std::process::ExitCode;
 
 /// Share this machine's board with a team, or run the team's hub
 ///
-/// The hub is a headspace of its own on PostgreSQL. Machines that joined send it what their projects share, by default only who
-/// works and who waits; it shows the same board to the whole team.
+/// The hub is a separate server on PostgreSQL. Machines that have joined send it what their projects share, by default only
+/// who works and who waits; it shows the same board to the whole team.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  headspace hub serve --database-url postgres://hub@localhost/hub\n  headspace hub invite ada --database-url postgres://hub@localhost/hub\n  headspace hub join 'https://hub.example.org/#join=…'\n  headspace hub preview           # what would leave this machine"
@@ -38,11 +38,11 @@ enum HubCommand {
 /// Where the hub's database is.
 #[derive(Debug, clap::Args)]
 struct DatabaseArgs {
-    /// The hub's database, as postgres://user@host/name (default: $HEADSPACE_DATABASE_URL). Beyond this machine it must speak TLS
-    /// with a certificate for its name; `?sslmode=disable` says that the network between is safe
+    /// The hub's database, as postgres://user@host/name (default: $HEADSPACE_DATABASE_URL). On another machine it must use TLS
+    /// with a certificate for its name; add `?sslmode=disable` if the network in between is safe
     #[arg(long, value_name = "URL")]
     database_url: Option<String>,
-    /// A file with the database's password, to keep it out of the process list (default: $HEADSPACE_DATABASE_PASSWORD_FILE)
+    /// A file with the database password, to keep it out of the process list (default: $HEADSPACE_DATABASE_PASSWORD_FILE)
     #[arg(long, value_name = "FILE")]
     database_password_file: Option<PathBuf>,
 }
@@ -53,7 +53,7 @@ impl DatabaseArgs {
         let given = self.database_url.clone().or_else(|| env(var::DATABASE_URL));
         given.ok_or_else(|| {
             headspace_platform::usage::Usage(
-                "which database? Give --database-url postgres://user@host/name, or set HEADSPACE_DATABASE_URL"
+                "could not find the hub's database: give --database-url postgres://user@host/name, or set HEADSPACE_DATABASE_URL"
                     .into(),
             )
             .into()

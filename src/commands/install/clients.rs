@@ -229,7 +229,7 @@ fn target(row: &Row) -> Result<Target> {
     Target::at(&file)
 }
 
-/// What the file of this client shall hold.
+/// What the file of this client should contain.
 fn content(row: &'static Row, program: &str, guard: bool) -> Content {
     match row.registration {
         Registration::DropIn { events, .. } => {

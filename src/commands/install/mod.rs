@@ -21,6 +21,7 @@ use headspace_core::model::event_names;
 use headspace_hooks::client_settings::entry::{Call, Entry, Role};
 use headspace_hooks::client_settings::locate::{Client, Scope, Target};
 use headspace_hooks::client_settings::merge::{Desired, Event, Notify, Plan};
+use headspace_hooks::settings::check::nearest;
 use headspace_platform::config::Config;
 use headspace_platform::net::http_client;
 use headspace_platform::usage::Usage;
@@ -30,9 +31,9 @@ use std::time::Duration;
 
 /// Merge headspace's hooks into the settings of your coding agents
 ///
-/// Claude Code, and every other client that is found on this machine (`--list`); `--client` takes one of them.
-/// Adds one entry per event and leaves every other byte unchanged. Makes a backup first, then replaces the file in one
-/// step or not at all. Run it again after an update: entries are brought up to date, never added twice.
+/// Covers Claude Code and every other client found on this machine (`--list`); `--client` picks one of them. Adds one
+/// entry per event and leaves every other byte unchanged. Makes a backup first, then replaces the file in one step or not at
+/// all. Run it again after an update: entries are brought up to date, never added twice.
 #[derive(Debug, Default, clap::Args)]
 #[command(
     after_help = "Examples:\n  headspace install --dry-run    # shows what would change, as a diff\n  headspace install\n  \
@@ -59,7 +60,7 @@ pub struct InstallArgs {
     /// Also read context, cost and model from the status line; your own line is shown as before
     #[arg(long)]
     pub statusline: bool,
-    /// Only show which clients are there, and which have the hooks
+    /// Only list the clients that are found, and which of them have the hooks
     #[arg(long, conflicts_with_all = ["dry_run", "events", "script", "guard", "statusline", "tmux"])]
     pub list: bool,
     /// Print lines for your tmux.conf and change nothing
@@ -70,11 +71,11 @@ pub struct InstallArgs {
     pub json: bool,
 }
 
-/// Remove headspace's hooks from settings.json
+/// Remove headspace's hooks from the settings of your coding agents
 ///
 /// Removes exactly what install added. A file that has not changed since gets back the bytes it had before.
 #[derive(Debug, Default, clap::Args)]
-#[command(after_help = "Example:\n  headspace uninstall --dry-run\n  headspace uninstall")]
+#[command(after_help = "Examples:\n  headspace uninstall --dry-run\n  headspace uninstall")]
 pub struct UninstallArgs {
     /// Show what would change, change nothing
     #[arg(long)]
@@ -101,7 +102,7 @@ pub struct PlaceArgs {
     /// The client's configuration directory (default: CLAUDE_CONFIG_DIR or ~/.claude); may be repeated
     #[arg(long, value_name = "DIR")]
     pub config_dir: Vec<PathBuf>,
-    /// Whose settings, if not those of every client that is found
+    /// Only this client (default: every client that is found)
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(clients::names()))]
     client: Option<String>,
 }
@@ -248,11 +249,12 @@ pub fn uninstall(args: &UninstallArgs) -> Result<ExitCode> {
     report::uninstalled(&done, args.json)
 }
 
-/// Installs for `up`: with the choices of the last install, for `program`. Returns a line about what was done, or `None` if
-/// nothing had to be changed.
-pub fn ensure(program: &Path) -> Result<Option<String>> {
+/// Installs for `up` and `doctor --fix`: with the choices of the last install, for `program`, in the first of these
+/// configuration directories or in the usual one. Returns a line about what was done, or `None` if nothing had to be changed.
+pub fn ensure(program: &Path, config_dirs: &[PathBuf]) -> Result<Option<String>> {
     let program = locate::utf8(program)?;
-    let target = locate::targets(Client::Claude, Scope::User, &[])?.remove(0);
+    config_dirs.iter().try_for_each(|dir| locate::check_there(dir))?;
+    let target = locate::targets(Client::Claude, Scope::User, config_dirs)?.remove(0);
     let record = backup::Backups::of(&target.file).record().unwrap_or_default();
     let choices = Choices { events: record.events, script: record.script, ..Choices::default() };
     let plan = choices.plan(&program, &target, client_version::version());
@@ -367,7 +369,18 @@ fn known_event(client: Client, name: &str) -> Result<String> {
             };
             Err(Usage(format!("{} is not installed: {why}", spec.name)).into())
         }
-        None => Err(Usage(format!("Claude Code has no event {name:?}")).into()),
+        None => {
+            let known = || {
+                event_names::known()
+                    .filter(|name| event_names::by_name(name).is_some_and(|spec| spec.subscribed))
+            };
+            let advice = match nearest(name, known()) {
+                Some(near) => format!("did you mean {near}?"),
+                None => format!("choose from {}", known().collect::<Vec<_>>().join(", ")),
+            };
+            Err(Usage(format!("could not subscribe to {name:?}: Claude Code has no such event; {advice}"))
+                .into())
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use crate::commands::install::apply::{AppliedEdit, PendingEdit};
 use crate::commands::install::client_version::Version;
 use crate::commands::install::script::ScriptState;
 use crate::commands::install::{PlaceArgs, client_version, diff};
+use crate::view::columns::{hanging, terminal_columns};
 use anyhow::Result;
 use headspace_clients::Row;
 use headspace_core::text;
@@ -264,10 +265,11 @@ pub fn uninstalled(done: &[AppliedEdit], as_json: bool) -> Result<ExitCode> {
         warn(done);
     }
     if done.iter().any(|done| done.changed) {
-        println!(
-            "\nYour history stays in {}; `headspace down` stops the server.",
+        let history = format!(
+            "Your history stays in {}; `headspace down` stops the server.",
             short(&config::state_dir())
         );
+        println!("\n{}", hanging(&history, 0, 0, terminal_columns()));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -403,8 +405,11 @@ fn colored(line: &str) -> String {
     if color.is_empty() { format!("{text}\n") } else { format!("\x1b[{color}m{text}\x1b[0m\n") }
 }
 
+/// Columns of a label and the blank after it.
+const LABEL: usize = 13;
+
 pub(super) fn row(label: &str, text: &str) {
-    println!("{label:<12} {}", strip_control(text));
+    println!("{label:<12} {}", hanging(text, LABEL, LABEL, terminal_columns()));
 }
 
 pub(super) fn note(text: &str) {

@@ -19,8 +19,8 @@ use std::process::ExitCode;
 
 /// Show the agents of your other machines on this board
 ///
-/// The server keeps a line to each machine: it runs `ssh HOST headspace relay` and shows what that prints. Each machine
-/// runs its own headspace; nothing of it is stored here.
+/// The server keeps a connection to each machine: it runs `ssh HOST headspace relay` and shows what that prints. Each
+/// machine runs its own headspace; nothing from it is stored here.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  headspace machines add devbox\n  headspace machines add box -- docker exec -i box headspace relay\n  headspace machines list"
@@ -32,12 +32,12 @@ pub struct MachinesArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum MachinesCommand {
-    /// Add a machine: a host for ssh, or a name and a command that prints what `headspace relay` does
+    /// Add a machine: an ssh host, or a name and a command that prints what `headspace relay` prints
     #[command(
         after_help = "Examples:\n  headspace machines add me@devbox\n  headspace machines add devbox --program '~/.cargo/bin/headspace'\n  headspace machines add box -- docker exec -i box headspace relay"
     )]
     Add(AddArgs),
-    /// List the machines, and how the line to each is
+    /// List the machines and the state of the connection to each
     #[command(after_help = "Example:\n  headspace machines list --json")]
     List {
         /// Print as JSON
@@ -59,13 +59,13 @@ struct AddArgs {
     /// What to call it, if not by its host
     #[arg(long, conflicts_with = "command")]
     name: Option<String>,
-    /// Where headspace is on that machine, if ssh does not find it there
+    /// Path of headspace on that machine, if it is not on the PATH there
     #[arg(long, value_name = "PATH", conflicts_with = "command")]
     program: Option<String>,
-    /// Its agents do not notify here
+    /// Send no notifications about its agents
     #[arg(long)]
     no_alerts: bool,
-    /// A command that prints the relay's lines, in place of ssh
+    /// A command to run instead of ssh; it must print what `headspace relay` prints
     #[arg(last = true)]
     command: Vec<String>,
 }
@@ -100,12 +100,12 @@ fn add(args: &AddArgs) -> Result<ExitCode> {
         machine = Machine::of(&entry).map_err(unusable)?;
     }
     if config.machines.contains(&entry) {
-        println!("{} is there already, nothing changed.", machine.name);
+        println!("{} is already on the list; nothing changed.", machine.name);
         return Ok(ExitCode::SUCCESS);
     }
     if known.is_some() && changed.is_none() {
         bail!(
-            "could not add {0}: there is a machine of this name; `headspace machines remove {0}` takes it out, --name gives this one another",
+            "could not add {0}: another machine has this name; remove it with `headspace machines remove {0}`, or choose a name with --name",
             machine.name
         );
     }
@@ -117,7 +117,7 @@ fn add(args: &AddArgs) -> Result<ExitCode> {
     println!("{done} {} in {}", machine.name, config::config_file().display());
     println!("  the server runs  {}", strip_control(&shown(&machine.relay())));
     println!(
-        "  it shows         {}'s agents, as {}/ID; nothing of them is stored here",
+        "  it shows         {}'s agents, as {}/ID; nothing from there is stored here",
         machine.name, machine.name
     );
     match machine.way {
@@ -128,10 +128,7 @@ fn add(args: &AddArgs) -> Result<ExitCode> {
     }
     println!("  see              `headspace machines list`");
     if let Err(error) = Client::new(&config)?.hook_status() {
-        println!(
-            "\nThe server does not run ({}): `headspace up` starts it.",
-            text::one_line(&format!("{error:#}"), 100)
-        );
+        println!("\nNothing shows yet: {}", strip_control(&format!("{error:#}")));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -151,12 +148,12 @@ fn remove(name: &str) -> Result<ExitCode> {
     let config = Config::load()?;
     let called = |entry: &OtherMachine| match Machine::of(entry) {
         Ok(machine) => machine.name.as_str() == name,
-        // One that cannot be used has to go, too.
+        // An entry that cannot be used must be removable, too.
         Err(_) => entry.name.as_deref().or(entry.ssh.as_deref()) == Some(name),
     };
     let Some(at) = config.machines.iter().position(called) else {
         bail!(
-            "could not remove {:?}: there is no machine of this name; `headspace machines list` lists them",
+            "could not remove {:?}: no machine has this name; `headspace machines list` lists them",
             text::one_line(name, 80)
         );
     };
@@ -165,7 +162,7 @@ fn remove(name: &str) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The machines of the configuration, with how the running server finds them; `None` for the latter if none runs.
+/// The machines of the configuration, each with what the server says about its line, and whether a server is running.
 pub fn statuses(config: &Config) -> (Vec<MachineStatus>, bool) {
     let (machines, wrong) = machine::all(&config.machines);
     let heard = Client::new(config).and_then(|client| client.get::<MachinesPage>("/api/machines"));
@@ -216,7 +213,7 @@ pub fn described(machine: &MachineStatus, running: bool, now: Stamp) -> String {
     let why = machine.error.as_deref().map_or(String::new(), |why| format!(": {}", text::one_line(why, 200)));
     let mut words = match machine.state {
         LineState::Unusable => format!("cannot be used{why}"),
-        _ if !running => "not heard: the server does not run here; `headspace up` starts it".into(),
+        _ if !running => "not heard: the server is not running here; `headspace up` starts it".into(),
         LineState::Connecting => "connecting".into(),
         LineState::Up => {
             let host = machine

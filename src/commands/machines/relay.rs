@@ -1,7 +1,7 @@
 //! `headspace relay`: this machine's board and its changes, as JSON lines for another machine.
 
 use crate::view::client::Client;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use headspace_core::model::AgentView;
 use headspace_core::stamp::Stamp;
 use headspace_core::wire::AgentsPage;
@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 
 /// Print this machine's board and its changes as JSON lines (another machine's server runs this)
 ///
-/// Says every agent, then every change, and at least every few seconds that it is there. Ends when the server of this
-/// machine is away; whoever reads it starts it again and gets the whole board. On its standard input it takes questions
-/// about the history of its agents.
+/// Prints every agent, then every change, and a sign of life every few seconds. Ends when this machine's server stops;
+/// the other machine then runs it again and gets the whole board. Questions about the history of its agents come in on
+/// standard input.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  ssh devbox headspace relay")]
 pub struct RelayArgs {}
@@ -47,8 +47,9 @@ pub fn run(_: &RelayArgs) -> Result<ExitCode> {
         format!("could not reach the server of {host}: `headspace up` starts it there")
     };
     // Opened before the list is read, so that no change is missed in between.
-    let stream = client.stream("/api/events/stream?types=agent_updated").with_context(down)?;
-    let agents = client.get::<AgentsPage>("/api/agents").with_context(down)?.agents;
+    let stream =
+        client.stream("/api/events/stream?types=agent_updated").map_err(|_| anyhow!("{}", down()))?;
+    let agents = client.get::<AgentsPage>("/api/agents")?.agents;
     let mut out = std::io::stdout().lock();
     let own: Vec<AgentView> = agents.into_iter().filter(is_own).collect();
     let introduction = Introduction {

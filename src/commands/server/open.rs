@@ -17,14 +17,14 @@ use std::time::Duration;
 
 /// Open the dashboard in the browser
 ///
-/// The link works once and logs the browser in, which is necessary where the server cannot see which user a connection
-/// belongs to. Without a browser, the link is printed.
+/// The link works once and logs the browser in. That is needed where the server cannot see which user a connection belongs
+/// to. If no browser can be opened, the link is printed.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  headspace open\n  headspace open fix-auth         # the card of one agent\n  headspace open --phone          # a QR code for the phone\n  headspace open --phone --off    # undo it\n  headspace open --unlock         # a page that can answer"
 )]
 pub struct OpenArgs {
-    /// The agent whose card to open: its id, its name, or a part of it
+    /// The agent whose card to open: id, or the beginning of a name, project or session id
     agent: Option<String>,
     /// Only print the link
     #[arg(long)]
@@ -59,12 +59,8 @@ pub fn run(args: &OpenArgs) -> Result<ExitCode> {
         return phone::run(args.address.as_deref(), agent);
     }
     let client = Client::new(&config)?;
-    let LoginCode { code } = client.post("/api/login-code", &json!({})).with_context(|| {
-        format!(
-            "could not open the dashboard at {}: is the server running? `headspace up` starts it",
-            client.url
-        )
-    })?;
+    let LoginCode { code } =
+        client.post("/api/login-code", &json!({})).context("could not open the dashboard")?;
     let url = client.dashboard_url();
     if let Some(stranger) = local::stranger_at(&url) {
         bail!("could not open the dashboard: {stranger}; choose another port: \"port\" in config.jsonc");

@@ -85,9 +85,8 @@ pub fn run(address: Option<&str>, agent: Option<AgentId>) -> Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     let client = Client::new(&Config::load()?)?;
-    let LoginCode { code } = client.post("/api/login-code", &json!({})).with_context(|| {
-        format!("could not get a link from {}: is the server running? `headspace up` starts it", client.url)
-    })?;
+    let LoginCode { code } =
+        client.post("/api/login-code", &json!({})).context("could not make a link for the phone")?;
     let agent = agent.map_or(String::new(), |id| format!("&agent={id}"));
     let link = format!("{}/login?code={code}{agent}", address.url);
     show(&link)?;

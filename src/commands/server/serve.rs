@@ -6,7 +6,7 @@ use headspace_server::ServeOptions;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Receive, store and show the events
+/// Run the server: receive and store events, and show the dashboard
 ///
 /// Runs in the foreground until it is told to stop (Ctrl-C, SIGTERM). `headspace up` starts it in the background.
 #[derive(Debug, clap::Args)]

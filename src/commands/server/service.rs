@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 ///
 /// Uses systemd on Linux and launchd on macOS. The server is started at login and restarted after a failure.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  headspace service install\n  headspace service status")]
+#[command(after_help = "Examples:\n  headspace service install\n  headspace service status")]
 pub struct ServiceArgs {
     #[command(subcommand)]
     pub action: ServiceAction,
@@ -28,10 +28,13 @@ pub struct ServiceArgs {
 #[derive(Clone, Copy, Debug, clap::Subcommand)]
 pub enum ServiceAction {
     /// Write the unit; start the server now and at every login
+    #[command(after_help = "Example:\n  headspace service install")]
     Install,
     /// Stop the server and remove the unit
+    #[command(after_help = "Example:\n  headspace service uninstall")]
     Uninstall,
-    /// Show whether the unit is installed and the server runs
+    /// Show whether the unit is installed and the server is running
+    #[command(after_help = "Example:\n  headspace service status --json")]
     Status {
         /// Print the result as JSON
         #[arg(long)]

@@ -2,6 +2,7 @@
 
 use crate::commands::install;
 use crate::commands::server::service;
+use crate::view::columns::{hanging, terminal_columns};
 use anyhow::{Context, Result, bail, ensure};
 use fs_err as fs;
 use headspace_core::model::Process;
@@ -25,7 +26,7 @@ use std::time::{Duration, Instant};
 /// Does only what is not done yet, so it is safe to run again. A binary in a build directory first copies itself to
 /// ~/.local/bin.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  headspace up\n  headspace down")]
+#[command(after_help = "Examples:\n  headspace up\n  headspace down")]
 pub struct UpArgs {
     /// Print the result as JSON
     #[arg(long)]
@@ -39,6 +40,9 @@ pub struct UpArgs {
 #[command(after_help = "Example:\n  headspace down")]
 pub struct DownArgs {}
 
+/// Columns of a label and the blanks after it.
+const LABEL: usize = 13;
+
 /// How long a server may take to answer after its start.
 pub const SERVER_STARTS_WITHIN: Duration = Duration::from_secs(15);
 /// How long a server may take to end after it was asked to.
@@ -51,7 +55,7 @@ pub fn up(args: &UpArgs) -> Result<ExitCode> {
     let config = Config::load()?;
     let own = PathBuf::from(locate::program()?);
     let program = if locate::in_build_dir(&own) { copy_to_local_bin(&own)? } else { own.clone() };
-    let installed = install::ensure(&program)?;
+    let installed = install::ensure(&program, &[])?;
     let url = config.server_url();
     let (server, started) = match health(&url, Duration::from_secs(1)) {
         Some(server) => (server, false),
@@ -70,7 +74,8 @@ pub fn up(args: &UpArgs) -> Result<ExitCode> {
     if program != own {
         println!("program      {} (a build directory does not last)", install::short(&program));
     }
-    println!("hooks        {}", installed.as_deref().unwrap_or("installed"));
+    let hooks = installed.as_deref().unwrap_or("installed");
+    println!("hooks        {}", hanging(hooks, LABEL, LABEL, terminal_columns()));
     let state = if started { "started" } else { "already running" };
     println!("server       {state}, version {}, pid {}", strip_control(&server.version), server.pid);
     println!("log          {}", install::short(&log_file()));

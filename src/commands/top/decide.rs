@@ -3,6 +3,7 @@
 //!
 //! No single key sends anything. A person answers exactly the ask that is on the screen: if it changes, the dialog ends.
 
+use crate::view::answering::are_alike;
 use crate::view::client::answered_already;
 use headspace_core::model::{AgentId, AgentView, Choice, InteractionKind, InteractionView};
 use headspace_core::stamp::Stamp;
@@ -101,23 +102,11 @@ pub fn answerable(agent: &AgentView) -> Option<&InteractionView> {
     agent.interactions.iter().find(|ask| !ask.answer.can().is_empty())
 }
 
-/// The open asks of all agents that are identical to `ask`: same tool, same input.
+/// The open asks of all agents that are exactly like `ask`.
 fn alike(agents: &[&AgentView], ask: &InteractionView) -> Vec<Pending> {
-    let same = |other: &InteractionView| {
-        other.id != ask.id
-            && other.kind == ask.kind
-            && other.tool_name == ask.tool_name
-            && other.input == ask.input
-            && ask.input.is_some()
-            && other.answer.can() == ask.answer.can()
-    };
     let of = |agent: &&AgentView| -> Vec<Pending> {
-        agent
-            .interactions
-            .iter()
-            .filter(|other| same(other))
-            .map(|other| Pending::new(agent, other))
-            .collect()
+        let alike = agent.interactions.iter().filter(|other| are_alike(ask, other));
+        alike.map(|other| Pending::new(agent, other)).collect()
     };
     agents.iter().flat_map(of).collect()
 }

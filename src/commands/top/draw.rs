@@ -118,7 +118,7 @@ fn list(frame: &mut Frame, area: Rect, app: &mut TopState, now: Stamp) {
     if lines.is_empty() {
         let text = match (app.filter.is_empty(), app.away) {
             (false, _) => "Nothing matches the filter.",
-            (true, true) => "The server does not run, and no agent is stored: `headspace up` starts it.",
+            (true, true) => "The server is not running, and no agent is stored: `headspace up` starts it.",
             (true, false) => "No agent yet. Start `claude` anywhere.",
         };
         let text = wrap(text, usize::from(area.width).saturating_sub(4));

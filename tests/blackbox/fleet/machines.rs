@@ -271,7 +271,7 @@ fn machines_are_checked_before_they_are_added() {
     let config = std::fs::read_to_string(home.config_file()).unwrap();
     assert!(config.contains("\"alerts\": false") && config.matches("me@devbox").count() == 1, "{config}");
     home.ok(&["machines", "add", "other@devbox", "--name", "second"]);
-    assert!(home.ok(&["machines", "list"]).contains("the server does not run"));
+    assert!(home.ok(&["machines", "list"]).contains("the server is not running"));
     assert_eq!(home.run(&["machines", "remove", "nobody"]).status.code(), Some(1));
     home.ok(&["machines", "remove", "devbox"]);
     assert_eq!(home.json(&["machines", "list"])["machines"].as_array().unwrap().len(), 1);

@@ -37,6 +37,36 @@ fn an_empty_home_fails_and_fix_repairs_it() {
 }
 
 #[test]
+fn fix_repairs_the_directory_that_was_named() {
+    let home = Installation::without_server(json!({}));
+    home.ok(&["install"]);
+    let work = home.at("work claude");
+    std::fs::create_dir(&work).unwrap();
+    let dir = work.to_str().unwrap();
+    let text = String::from_utf8(home.run(&["doctor", "--config-dir", dir]).stdout).unwrap();
+    assert!(text.contains(&format!("▸ headspace install --config-dir '{dir}'")), "{text}");
+    let text = String::from_utf8(home.run(&["doctor", "--config-dir", dir, "--fix"]).stdout).unwrap();
+    assert!(text.contains("fixed:"), "{text}");
+    assert!(std::fs::read_to_string(work.join("settings.json")).unwrap().contains("notify"), "{text}");
+    let missing = home.at("nowhere");
+    let text = home.run(&["doctor", "--config-dir", missing.to_str().unwrap(), "--fix"]).stdout;
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("could not be fixed by --fix") && !missing.exists(), "{text}");
+}
+
+#[test]
+fn a_program_under_another_name_knows_its_own_hooks() {
+    let home = Installation::without_server(json!({}));
+    let program = home.at("hs-dev");
+    // Copied by another process: one that other tests start meanwhile would inherit the open file and keep it busy.
+    assert!(std::process::Command::new("cp").arg(binary()).arg(&program).status().unwrap().success());
+    assert!(home.command_of(&program, &["install"]).output().unwrap().status.success());
+    let out = home.command_of(&program, &["doctor"]).output().unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert!(text.contains("ok   hooks") && text.contains("ok   test event"), "{text}");
+}
+
+#[test]
 fn a_healthy_home_passes_every_check() {
     let home = Installation::new(json!({}));
     home.ok(&["install"]);

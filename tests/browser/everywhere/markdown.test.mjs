@@ -42,6 +42,7 @@ test('words in a line', () => table([
   ['**bold** and *thin* and ~~gone~~', '<p><strong>bold</strong> and <em>thin</em> and <s>gone</s></p>'],
   ['snake_case_name and __init__', '<p>snake_case_name and <strong>init</strong></p>'],
   ['2 * 3 * 4 and **open', '<p>2 * 3 * 4 and **open</p>'],
+  ['src/*.js lib/*.css, a/**/b c/**/d, **/*.ts x/**', '<p>src/*.js lib/*.css, a/**/b c/**/d, **/*.ts x/**</p>'],
   ['`a ** b` and ``c ` d``', '<p><code>a ** b</code> and <code>c ` d</code></p>'],
   ['\\*not\\* \\# <', '<p>*not* # &lt;</p>'],
   ['**a *b* c**', '<p><strong>a <em>b</em> c</strong></p>'],

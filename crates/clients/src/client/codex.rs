@@ -33,7 +33,7 @@ pub const ROW: Row = Row {
     is_silent: false,
 };
 
-/// The client cuts these two to three seconds, and warns at every start of what is longer.
+/// The client limits these two to three seconds, and warns at every start about a longer timeout.
 const AT_THE_END: u64 = 3;
 
 const EVENTS: &[Event] = &[
@@ -183,7 +183,7 @@ fn resumed_by(words: &[String]) -> Option<String> {
     words[resume + 1..].iter().find(|word| born(word).is_some()).cloned()
 }
 
-/// When a session was made: its id is a UUID of version 7, which begins with the time in milliseconds. A terminal makes
+/// When a session was created: its id is a UUID of version 7, which begins with the time in milliseconds. A terminal makes
 /// its session when it starts, or at `/clear`; the first event comes with the first prompt.
 pub fn born(session_id: &str) -> Option<Stamp> {
     let digits: String = session_id.split('-').collect();
@@ -225,7 +225,7 @@ fn of_subagent(main: &Path, agent_id: &str) -> Option<PathBuf> {
     files.into_iter().find(|path| is_named(path) && path.to_string_lossy().ends_with(&end))
 }
 
-/// Hooks say most of it; a failed API call and what fills the context only stand here.
+/// Hooks report most of it; only this file has a failed API call and how full the context is.
 fn read(line: &[u8]) -> Option<Entry> {
     // Most of a rollout is what was said; only the end of a call is looked for in it.
     let ends_call = memchr::memmem::find(line, b"\"function_call_output\"").is_some();

@@ -45,7 +45,7 @@ const EVENTS: &[Event] = &[
     same("SessionEnd"),
 ];
 
-/// What the camelCase spelling of a payload calls what headspace knows by another name.
+/// Fields that a camelCase payload spells differently: their name there, and headspace's name.
 const ALIASES: &[(&str, &str)] = &[
     ("sessionId", "session_id"),
     ("transcriptPath", "transcript_path"),
@@ -121,7 +121,7 @@ fn is_named(path: &Path) -> bool {
         && path.ancestors().nth(2).is_some_and(|directory| directory.ends_with("session-state"))
 }
 
-/// Esc at a question and "Yes" stand here and nowhere else, as does what a turn ended with.
+/// Only this file has Esc and "Yes" at a question, and what a turn ended with.
 fn read(line: &[u8]) -> Option<Entry> {
     let line = json_lines::parse(line, TYPES)?;
     let data = line.get("data")?;

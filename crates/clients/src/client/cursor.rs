@@ -1,5 +1,5 @@
-//! Cursor's command line: not on npm and not tried. It runs Claude's hooks where its user switched that on, so its
-//! events must be told from Claude's; hooks of its own are not installed.
+//! Cursor's command line: not on npm, and not tried. It runs Claude's hooks if its user has turned that on, so its events
+//! must be told apart from Claude's. No hooks are installed for Cursor itself.
 
 use crate::table::{Environment, GuardForm, Home, Registration, Row};
 

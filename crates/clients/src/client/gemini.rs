@@ -40,7 +40,7 @@ const EVENTS: &[Event] = &[
     same("SessionEnd"),
 ];
 
-/// What the client itself reckons with for its models; their names begin alike.
+/// The context window that the client assumes for its own models, and how their names begin.
 const WINDOW: (&str, u64) = ("gemini-", 1_048_576);
 
 /// What AfterAgent says in place of an answer when the request failed or was cancelled.

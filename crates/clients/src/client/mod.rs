@@ -1,5 +1,4 @@
-//! One module per coding agent: how a payload of it becomes an event of headspace's, and how a line of its transcript is
-//! read. What a table can say is in [`table`](crate::table).
+//! One module per coding agent: how its payloads become headspace's events, and how a line of its transcript is read. What a table can say is in [`table`](crate::table).
 
 pub(crate) mod claude;
 pub mod codex;

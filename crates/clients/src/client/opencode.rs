@@ -34,7 +34,8 @@ pub(crate) const ROW: Row = Row {
     is_silent: false,
 };
 
-/// What the plugin sends: the bus' names in PascalCase, and ours for what it decides itself.
+/// What the plugin sends: the names on opencode's event bus in PascalCase, and our own names for what the plugin decides
+/// itself.
 pub(crate) const EVENTS: &[Event] = &[
     renamed("SessionCreated", "SessionStart"),
     renamed("ChatMessage", "UserPromptSubmit"),

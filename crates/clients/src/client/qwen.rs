@@ -49,7 +49,7 @@ const EVENTS: &[Event] = &[
 ];
 
 fn translate(incoming: &mut Incoming) {
-    // The batch at the end names calls by the model's id; so shall the calls themselves.
+    // The batch at the end names calls by the model's id; the calls themselves use it too.
     if let Some(id) = incoming.owned("tool_call_id") {
         incoming.put("tool_use_id", id);
     }
@@ -109,7 +109,7 @@ fn read(line: &[u8]) -> Option<Entry> {
         }
         ("assistant", _) => {
             let calls = parts.iter().any(|part| part.get("functionCall").is_some());
-            // Thoughts stand among the parts as well.
+            // Thoughts are among the parts, too.
             let spoken: Vec<&str> = parts
                 .iter()
                 .filter(|part| part.get("thought").is_none_or(|thought| thought == false))

@@ -1,12 +1,14 @@
 //! The settings files that apply to a project, read from disk.
 
+use crate::client_settings::entry::{Call, role_of};
+use crate::client_settings::locate;
 use crate::dialect::Dialect;
 use crate::json_spans;
 use crate::json_spans::Position;
 use crate::settings::check;
 use crate::settings::check::CheckedSettings;
 use crate::settings::plugins;
-use crate::settings::{HookEntry, HookEventConfig};
+use crate::settings::{Action, HookEntry, HookEventConfig};
 use headspace_platform::config;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -141,26 +143,15 @@ impl Sources {
 }
 
 impl FoundHook<'_> {
-    /// Whether this is one of headspace's own entries: its command calls `headspace notify` or another of our hook
-    /// commands.
+    /// Whether this is one of headspace's own entries, as install knows them.
     pub fn is_ours(&self) -> bool {
-        is_ours(self.entry)
+        let Action::Command(command) = &self.entry.action else { return false };
+        let call = match &command.args {
+            Some(args) => Call::Exec { program: command.command.clone(), args: args.clone() },
+            None => Call::Shell(command.command.clone()),
+        };
+        role_of(&call, locate::program().ok().as_deref()).is_some()
     }
-}
-
-/// See [`FoundHook::is_ours`].
-pub fn is_ours(entry: &HookEntry) -> bool {
-    let crate::settings::Action::Command(command) = &entry.action else { return false };
-    let line = match &command.args {
-        Some(args) => format!("{} {}", command.command, args.join(" ")),
-        None => command.command.clone(),
-    };
-    let words: Vec<&str> = line.split_whitespace().map(|word| word.trim_matches(['"', '\''])).collect();
-    words.windows(2).any(|pair| {
-        let program = pair[0].rsplit(['/', '\\']).next().unwrap_or_default();
-        matches!(program, "headspace" | "headspace.exe")
-            && matches!(pair[1], "notify" | "guard" | "context" | "statusline")
-    })
 }
 
 /// A settings file of the dialect, whatever state it is in.

@@ -81,6 +81,8 @@ pub fn by_itself(path: &Path, aside: &Path) -> Result<Option<u64>> {
 /// A complete, compact copy of the database; `false` if it is damaged.
 fn copied(path: &Path, copy: &Path) -> Result<bool> {
     let result = crate::open(path).and_then(|db| {
+        // SQLite fills an empty file that exists; one that it creates itself can be read by other users.
+        crate::make_private(copy)?;
         db.execute("VACUUM INTO ?1", [text(copy)?]).context("could not copy the database")?;
         Ok(())
     });
@@ -119,4 +121,20 @@ fn remove(copy: &Path) {
 
 fn text(path: &Path) -> Result<&str> {
     path.to_str().context("could not copy the database: its path is not UTF-8")
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_rebuilt_database_is_as_private_as_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("headspace.db");
+        drop(crate::open(&path).unwrap());
+        rebuild(&path, None, |_, _| {}).unwrap();
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{mode:o}");
+    }
 }

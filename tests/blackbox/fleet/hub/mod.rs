@@ -259,7 +259,7 @@ fn a_revoked_machine_is_refused_and_works_on() {
     assert_eq!(refused.status, 403);
     assert_eq!(machine.server.get("/api/agents")["agents"][0]["status"], "working");
     let left = succeeded(machine.home.run(&["hub", "leave"]));
-    assert!(left.contains("did not let this machine in any more"), "{left}");
+    assert!(left.contains("no longer accepted this machine"), "{left}");
     // It may be invited again.
     succeeded(machine.home.run(&["hub", "join", &team.invite("ada", "full")]));
     wait_until("the link to be well again", || machine.status()["error"].is_null());

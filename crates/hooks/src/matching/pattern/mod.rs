@@ -16,7 +16,7 @@ use std::ops::Range;
 /// More units than this are not read.
 const MAX_PATTERN_UNITS: usize = 1 << 15;
 
-/// Where a node stands in the pattern's list of nodes.
+/// The index of a node in the pattern's list of nodes.
 type Id = usize;
 
 /// A pattern that can be searched for.
@@ -30,7 +30,7 @@ pub struct Pattern {
     repeats: usize,
 }
 
-/// What stands in a pattern. A node that has a body is followed by its end, which the body leads to.
+/// A part of a pattern. A node that has a body is followed by the node at its end, which the body leads to.
 #[derive(Debug)]
 enum Node {
     /// The whole pattern has matched.
@@ -91,12 +91,12 @@ struct Link {
     backward: bool,
 }
 
-/// Why a text is not a pattern.
+/// Why a text cannot be used as a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// JavaScript throws a SyntaxError. The number counts characters, from 1.
     Syntax { why: String, character: usize },
-    /// JavaScript may take it; headspace does not read patterns of this length.
+    /// JavaScript may accept it; headspace does not read patterns of this length.
     TooLong,
 }
 

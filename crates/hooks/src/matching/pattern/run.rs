@@ -134,7 +134,7 @@ impl Run<'_> {
         Some((*self.text.get(at)?, at + 1))
     }
 
-    /// The place behind what a group has matched, if it stands here too. A group that has not matched is empty.
+    /// The place behind what a group has matched, if the same text is here, too. A group that has not matched is empty.
     fn again(&mut self, id: Id, at: usize, groups: &[usize], ignore_case: bool) -> Option<usize> {
         let of = |group: &usize| (self.slots[2 * group], self.slots[2 * group + 1]);
         let captured = groups.iter().map(of).find(|(start, end)| *start != UNSET && *end != UNSET);

@@ -57,7 +57,7 @@ impl Parser<'_> {
         self.eat(b'}').then_some(value)
     }
 
-    /// Exactly so many hexadecimal digits.
+    /// Exactly this many hexadecimal digits.
     fn hex(&mut self, digits: usize) -> Option<u32> {
         let from = self.at;
         let value = (0..digits).try_fold(0, |value, _| Some(value * 16 + self.digit(16)?));
@@ -140,7 +140,7 @@ impl Parser<'_> {
         value as u16
     }
 
-    /// The class after `[`, which stands before `at`.
+    /// The class after `[`, which is just before `at`.
     pub(crate) fn class(&mut self, at: usize) -> Parsed<Node> {
         let negated = self.eat(b'^');
         let mut spans = Vec::new();

@@ -48,7 +48,7 @@ struct Open {
     flags: Flags,
     groups: usize,
     names: usize,
-    /// The alternatives that are complete, and what stands in the current one.
+    /// The alternatives that are complete, and the nodes of the current one.
     options: Vec<Id>,
     items: Vec<Id>,
 }
@@ -237,7 +237,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The least and the most rounds, if a quantifier stands here. Braces of another form stand for themselves.
+    /// The least and the most rounds, if there is a quantifier here. Braces in any other form stand for themselves.
     fn quantifier(&mut self) -> Option<(u32, u32)> {
         let from = self.at;
         let bounds = match ascii(self.take()?) {
@@ -317,7 +317,7 @@ impl Parser<'_> {
             name = Some(self.name()?);
             Kind::Group(self.groups + 1)
         };
-        // A name belongs to the alternative that its group stands in.
+        // A name belongs to the alternative that its group is in.
         if let Some(name) = name {
             if self.names.iter().any(|known| known.near && known.name == name) {
                 return fault(at, format!("another group has the name {name:?} too"));
@@ -375,7 +375,7 @@ impl Parser<'_> {
     }
 }
 
-/// Where each node leads to. What stands in a lookbehind is read backward, its last item first.
+/// Where each node leads to. The body of a lookbehind is read backward, its last item first.
 fn link(nodes: &[Node], root: Id) -> Vec<Link> {
     let mut links = vec![Link::default(); nodes.len()];
     let mut todo = vec![(root, Link::default())];
