@@ -60,6 +60,11 @@ pub struct AgentNow {
     pub answered: bool,
 }
 
+impl AgentNow {
+    /// For a session that no agent has.
+    pub const NO_AGENT: AgentNow = AgentNow { idle: true, asks: false, answered: false };
+}
+
 /// Which transcript is watched.
 #[derive(Debug)]
 enum Thread {
