@@ -1,10 +1,12 @@
 //! The one place that creates private directories and replaces files atomically. Begin with [`replace`].
 
+#[cfg(unix)]
+use crate::net::peer_uid::own_uid;
 use anyhow::{Context, Result};
 use fs_err as fs;
 use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -142,12 +144,6 @@ pub fn is_ours_alone(meta: &std::fs::Metadata) -> bool {
         let _ = meta;
         true
     }
-}
-
-#[cfg(unix)]
-fn own_uid() -> u32 {
-    // SAFETY: it takes no arguments and cannot fail.
-    unsafe { libc::geteuid() }
 }
 
 /// Opens a new file that only its owner can read; fails if it exists.
@@ -382,6 +378,22 @@ pub fn resolve(path: &Path) -> Result<PathBuf> {
         }
     }
     anyhow::bail!("could not follow {}: too many symbolic links", path.display())
+}
+
+/// The path without `.` and `..`, by its spelling alone: for paths that need not exist here, and for labels. Where links matter,
+/// use the canonical path.
+pub fn lexically_normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normal.pop();
+            }
+            part => normal.push(part),
+        }
+    }
+    normal
 }
 
 #[cfg(unix)]

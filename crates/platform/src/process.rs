@@ -203,11 +203,17 @@ fn info(pid: u32) -> Option<ProcessInfo> {
     parse_stat(&line[..length])
 }
 
-/// `PID (name) STATE PPID …`: the name may itself contain blanks and brackets, so the fields follow the last one.
+/// The fields after the name in `/proc/PID/stat`: `STATE PPID PGRP SESSION TTY TPGID …`. The name may itself contain blanks and
+/// brackets, so they follow the last bracket.
+#[cfg(any(target_os = "linux", test))]
+fn stat_fields(stat: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
+    let after_name = stat.iter().rposition(|&b| b == b')')? + 1;
+    Some(stat[after_name..].split(|&b| b == b' ').filter(|field| !field.is_empty()))
+}
+
 #[cfg(any(target_os = "linux", test))]
 fn parse_stat(stat: &[u8]) -> Option<ProcessInfo> {
-    let after_name = stat.iter().rposition(|&b| b == b')')? + 1;
-    let mut fields = stat[after_name..].split(|&b| b == b' ').filter(|field| !field.is_empty());
+    let mut fields = stat_fields(stat)?;
     let number = |field: &[u8]| std::str::from_utf8(field).ok()?.parse().ok();
     let state = fields.next()?;
     let parent = number(fields.next()?)?;
@@ -219,14 +225,12 @@ fn parse_stat(stat: &[u8]) -> Option<ProcessInfo> {
 #[cfg(target_os = "linux")]
 pub fn is_in_foreground(pid: u32) -> bool {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let after_name = stat.iter().rposition(|&b| b == b')').map_or(0, |at| at + 1);
-    let fields: Vec<&[u8]> =
-        stat[after_name..].split(|&b| b == b' ').filter(|field| !field.is_empty()).collect();
-    // `STATE PPID PGRP SESSION TTY TPGID`
-    fields.get(2).is_some_and(|group| fields.get(5) == Some(group))
+    let fields: Vec<&[u8]> = stat_fields(&stat).into_iter().flatten().collect();
+    let (group, foreground_group) = (fields.get(2), fields.get(5));
+    group.is_some() && group == foreground_group
 }
 
-/// Only the screen tells on other systems.
+/// On other systems only the screen shows it.
 #[cfg(not(target_os = "linux"))]
 pub fn is_in_foreground(_: u32) -> bool {
     true
@@ -236,9 +240,8 @@ pub fn is_in_foreground(_: u32) -> bool {
 #[cfg(target_os = "linux")]
 pub fn terminal_of(pid: u32) -> Option<String> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let after_name = stat.iter().rposition(|&b| b == b')')? + 1;
-    let mut fields = stat[after_name..].split(|&b| b == b' ').filter(|field| !field.is_empty());
-    let device: u64 = std::str::from_utf8(fields.nth(4)?).ok()?.parse::<i64>().ok()?.cast_unsigned();
+    let device = stat_fields(&stat)?.nth(4)?;
+    let device: u64 = std::str::from_utf8(device).ok()?.parse::<i64>().ok()?.cast_unsigned();
     // As the kernel packs them: the major number in bits 8 to 19, the minor in the rest.
     let (major, minor) = ((device >> 8) & 0xfff, (device & 0xff) | ((device >> 12) & 0xfff00));
     match major {
@@ -251,8 +254,7 @@ pub fn terminal_of(pid: u32) -> Option<String> {
 
 /// Other systems do not say it of another process.
 #[cfg(not(target_os = "linux"))]
-pub fn terminal_of(pid: u32) -> Option<String> {
-    let _ = pid;
+pub fn terminal_of(_: u32) -> Option<String> {
     None
 }
 
@@ -260,9 +262,7 @@ pub fn terminal_of(pid: u32) -> Option<String> {
 #[cfg(target_os = "linux")]
 pub fn has_terminal(pid: u32) -> bool {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let after_name = stat.iter().rposition(|&b| b == b')').map_or(0, |at| at + 1);
-    let mut fields = stat[after_name..].split(|&b| b == b' ').filter(|field| !field.is_empty());
-    fields.nth(4).is_some_and(|terminal| terminal != b"0")
+    stat_fields(&stat).and_then(|mut fields| fields.nth(4)).is_some_and(|terminal| terminal != b"0")
 }
 
 #[cfg(target_os = "macos")]
@@ -403,6 +403,11 @@ pub fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
 #[cfg(not(unix))]
 pub fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
     Err(std::io::ErrorKind::Unsupported.into())
+}
+
+/// `N` random bytes of the system as hexadecimal digits, fit for secrets.
+pub fn random_hex<const N: usize>() -> std::io::Result<String> {
+    Ok(random_bytes::<N>()?.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// 64 bits that differ with every call.

@@ -44,8 +44,7 @@ impl Buttons {
         if self.0.len() >= MAX_BUTTONS {
             self.0.remove(0);
         }
-        let bytes = process::random_bytes::<32>()?;
-        let secret: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let secret = process::random_hex::<32>()?;
         let (digest, to) = (digest.to_owned(), to.to_owned());
         self.0.push(Button { secret: secret.clone(), ask, digest, choice, to, since: now });
         Ok(secret)

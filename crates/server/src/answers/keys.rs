@@ -128,8 +128,7 @@ impl AnswerKeys {
         if self.keys.len() >= MAX_KEYS {
             self.keys.remove(0);
         }
-        let bytes = process::random_bytes::<32>()?;
-        let secret = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let secret = process::random_hex::<32>()?;
         self.given += 1;
         let key = Key { id: self.given, secret, surface, from, at: Stamp::now(), since: now, lasts };
         self.keys.push(key.clone());

@@ -178,10 +178,8 @@ fn modified(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).ok()?.modified().ok()
 }
 
-/// `N` random bytes of the system, as hexadecimal digits.
 fn random_hex<const N: usize>() -> Result<String> {
-    let bytes = process::random_bytes::<N>().context("could not get random numbers")?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    process::random_hex::<N>().context("could not get random numbers")
 }
 
 #[cfg(test)]
