@@ -23,7 +23,7 @@ pub fn private_dir(dir: &Path) -> Result<()> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileId(u64, u64);
 
-/// The file at `path` at this moment; `None` if there is none, or the system has no numbers for files.
+/// The id of the file that is at `path` now; `None` if there is none, or the system has no numbers for files.
 pub fn id(path: &Path) -> Option<FileId> {
     let meta = std::fs::metadata(path).ok()?;
     #[cfg(unix)]
@@ -38,7 +38,7 @@ pub fn id(path: &Path) -> Option<FileId> {
     }
 }
 
-/// What stands behind a path is not a regular file: opening a FIFO would wait forever, reading a device may never end.
+/// The path does not lead to a regular file: opening a FIFO would wait forever, reading a device may never end.
 #[derive(Debug)]
 pub struct NotRegular(&'static str);
 
@@ -258,8 +258,8 @@ impl Replacement {
         Ok(false)
     }
 
-    /// Puts what was `found` at the target back there, in place of what was `put`; and if somebody has written there
-    /// meanwhile, then that.
+    /// Puts what was `found` at the target back there, in place of what was `put`. If another program has written there
+    /// meanwhile, what it wrote stays.
     fn give_back(&self, mut found: Vec<u8>, mut put: Vec<u8>) -> Result<()> {
         loop {
             if rename(&self.temp, &self.target, Rename::Exchange).is_err() {

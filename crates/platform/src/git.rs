@@ -26,7 +26,7 @@ pub fn place_of(cwd: &Path) -> Repository {
     let Some((root, dot_git)) = enclosing(&cwd, shared_roots) else {
         return Repository { root: text(&cwd), project: name_of(&cwd), branch: None };
     };
-    // If a worktree's repository is not here, only its location is known.
+    // If a worktree's repository is missing, only the location is known.
     let DotGit::Dir(git_dir) = dot_git else {
         return Repository { root: text(root), project: name_of(root), branch: None };
     };

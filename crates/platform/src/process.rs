@@ -9,8 +9,9 @@ use headspace_core::stamp::Stamp;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What the Rust runtime does and a C `main` does not get: makes sure the standard descriptors are open (a closed one
-/// would go to the next file or socket, and output would end up there), and turns writing to a closed pipe into an error.
+/// Does what the Rust runtime does before `main` and a C `main` has to do itself: makes sure that the standard descriptors
+/// are open (the number of a closed one would go to the next file or socket, and output would end up there), and turns
+/// writing to a closed pipe into an error.
 #[cfg(unix)]
 pub fn prepare() {
     let mut standard = [0, 1, 2].map(|fd| libc::pollfd { fd, events: 0, revents: 0 });
@@ -78,7 +79,7 @@ pub fn children(pid: u32) -> Vec<u32> {
     lists.iter().flat_map(|list| list.split_whitespace()).filter_map(|child| child.parse().ok()).collect()
 }
 
-/// Listing processes costs a process of its own there.
+/// On other systems, listing processes takes a process of its own.
 #[cfg(not(target_os = "linux"))]
 pub fn children(_: u32) -> Vec<u32> {
     Vec::new()
@@ -130,7 +131,7 @@ pub fn command_line(pid: u32) -> Vec<String> {
     words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
-/// A word with a blank in it comes as two there.
+/// On other systems a word with a blank in it comes as two.
 #[cfg(not(target_os = "linux"))]
 pub fn command_line(pid: u32) -> Vec<String> {
     let out = std::process::Command::new("ps").args(["-o", "args=", "-p", &pid.to_string()]).output();
@@ -159,7 +160,7 @@ pub fn name(pid: u32) -> Option<String> {
     Some(std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end().to_owned())
 }
 
-/// Its command line tells more on other systems.
+/// On other systems its command line says more.
 #[cfg(not(target_os = "linux"))]
 pub fn name(_: u32) -> Option<String> {
     None
@@ -252,7 +253,7 @@ pub fn terminal_of(pid: u32) -> Option<String> {
     }
 }
 
-/// Other systems do not say it of another process.
+/// Other systems do not say it about another process.
 #[cfg(not(target_os = "linux"))]
 pub fn terminal_of(_: u32) -> Option<String> {
     None

@@ -33,7 +33,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "awaiting_input attention Which one?",
         ),
         (
-            "PreToolUse after consent is no question",
+            "PreToolUse after consent is not a question",
             after(vec![
                 asks("AskUserQuestion"),
                 pre("AskUserQuestion", "t1").with(json!({"consented": true})),
