@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_stand_in_the_order_of_need_then_of_waiting() {
+    fn rows_are_sorted_by_need_then_by_waiting_time() {
         let waits = |id: i64, since: i64| {
             agent(|a| (a.id, a.group, a.waiting_since) = (id.into(), Group::NeedsYou, Some(Stamp(since))))
         };
@@ -370,7 +370,7 @@ mod tests {
             ("not heard since 4 m", "needs you?")
         );
         assert_eq!((cut.group, &cut.summary.order), (heard.group, &heard.summary.order));
-        // The same number and the same times here and there: two rows with a place of their own.
+        // The same number and the same times here and there: still two rows, each with its own place.
         let here = agent(|a| (a.group, a.waiting_since) = (Group::NeedsYou, Some(Stamp(5_000))));
         assert_ne!(here.order(), heard.summary.order);
     }

@@ -247,7 +247,7 @@ fn one_session_in_two_terminals_is_two_agents() {
     story.alive = vec![8];
     story.tell(of_pid(tell(observed::PROCESS_GONE, json!({})), 8));
     assert!(status(&story, 8).1);
-    // The session is free now, so whoever resumes it is not a third agent.
+    // The session is free now, so the process that resumes it is not a third agent.
     story.alive = vec![9];
     assert!(!story.tell(of_pid(start("resume"), 9)).is_new_agent);
 }
