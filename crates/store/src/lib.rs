@@ -2,6 +2,9 @@
 //!
 //! One connection writes (it belongs to the server's ledger thread, or to an offline command that holds the lock);
 //! readers have connections of their own, and with WAL neither side waits for the other.
+//!
+//! The store applies the engine of core to events, and knows nothing about HTTP, hooks or who uses it. Begin with
+//! [`schema`], then [`write`](mod@write).
 
 #![forbid(unsafe_code)]
 
@@ -125,7 +128,9 @@ fn open_writer(path: &Path) -> Result<Connection> {
         // Both are written together: one without the other is damage, not a crash.
         let agents: bool = db.query_row("SELECT EXISTS (SELECT 1 FROM agents)", [], |row| row.get(0))?;
         if agents && read::queries::meta(&db, "marks")?.is_none() {
-            return Err(Damaged("what was done so far is not in it".into()).into());
+            return Err(
+                Damaged("there are agents, but no record of how far events were applied".into()).into()
+            );
         }
         Ok(())
     })();
@@ -179,10 +184,13 @@ fn open_beside_writer(path: &Path) -> Result<Connection> {
     db.busy_timeout(Duration::from_secs(5))?;
     db.pragma_update(None, "query_only", true)?;
     let found = schema::found_version(&db)?;
-    anyhow::ensure!(found <= schema::version(), "the database is of a newer headspace: update headspace");
+    anyhow::ensure!(
+        found <= schema::version(),
+        "the database was written by a newer headspace: update headspace"
+    );
     anyhow::ensure!(
         found == schema::version(),
-        "the database is of an older headspace: start the server once"
+        "the database was written by an older headspace: start the server once, which updates it"
     );
     Ok(db)
 }
@@ -228,7 +236,7 @@ pub fn quarantine(path: &Path) -> Result<PathBuf> {
         let from = with_suffix(path, companion);
         if from.exists() {
             fs::rename(&from, with_suffix(&aside, companion))
-                .context("could not put the damaged database aside")?;
+                .context("could not move the damaged database aside")?;
         }
     }
     let _ = std::fs::remove_file(suspect_file(path));
@@ -295,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn room_in_the_log_leaves_no_trace_in_the_database() {
+    fn preallocating_the_log_leaves_no_trace_in_the_database() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("headspace.db");
         let db = open(&path).unwrap();

@@ -4,6 +4,7 @@
 //! that its owner alone can read, for an ask that the notification shows whole.
 
 use crate::answers::Answers;
+use crate::http::auth::policy::same_secret;
 use crate::ledger::Ledger;
 use anyhow::Result;
 use headspace_core::model::{AgentView, Choice, InteractionView};
@@ -13,8 +14,6 @@ use headspace_platform::process;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-use crate::http::auth::policy::same_secret;
 
 /// How long a button works. Later the notification leads to the card, where one has to be unlocked.
 const BUTTON_FOR: Duration = Duration::from_secs(900);
