@@ -21,6 +21,7 @@ pub mod write;
 
 use anyhow::{Context, Result};
 use fs_err as fs;
+use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::Durability;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -228,10 +229,13 @@ fn damaged(error: anyhow::Error) -> anyhow::Error {
     if error.is::<Damaged>() { error } else { Damaged(format!("{error:#}")).into() }
 }
 
-/// Moves the database and its companions to `NAME.damaged-STAMP`.
+/// Moves the database and its companions to `NAME.damaged-STAMP`, or to a later stamp if there is a file of that name: what was
+/// put aside before is never replaced.
 pub fn quarantine(path: &Path) -> Result<PathBuf> {
-    let aside =
-        with_suffix(path, &format!(".damaged-{}", headspace_core::stamp::Stamp::now().0 / 1_000_000_000));
+    let now = Stamp::now().0 / 1_000_000_000;
+    let mut names = (now..).map(|stamp| with_suffix(path, &format!(".damaged-{stamp}")));
+    let is_free = |name: &PathBuf| ["", "-wal", "-shm"].iter().all(|end| !with_suffix(name, end).exists());
+    let aside = names.find(is_free).context("could not find a name for the damaged database")?;
     for companion in ["", "-wal", "-shm"] {
         let from = with_suffix(path, companion);
         if from.exists() {
@@ -276,6 +280,21 @@ mod tests {
         assert_eq!(schema::found_version(&db).unwrap(), schema::version());
         let kept = std::fs::read(aside.unwrap()).unwrap();
         assert!(kept.starts_with(b"this is not a database"));
+    }
+
+    #[test]
+    fn a_database_that_was_put_aside_is_not_replaced_by_the_next_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("headspace.db");
+        let aside: Vec<PathBuf> = (0..3)
+            .map(|number| {
+                std::fs::write(&path, format!("damaged {number}")).unwrap();
+                quarantine(&path).unwrap()
+            })
+            .collect();
+        for (number, kept) in aside.iter().enumerate() {
+            assert_eq!(std::fs::read_to_string(kept).unwrap(), format!("damaged {number}"));
+        }
     }
 
     #[test]
