@@ -1,5 +1,5 @@
-//! Packs the dashboard: every file of `web/` compressed, so that nothing is compressed while a phone waits, and as it is where
-//! that is smaller. What the page is made of is what is in the directory.
+//! Packs the dashboard: compresses every file of `web/`, so that nothing is compressed while a phone waits, and keeps a file
+//! as it is if that is smaller. All files in the directory belong to the page; there is no list of them.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -21,7 +21,7 @@ fn main() {
         println!("cargo::rerun-if-changed={}", file.display());
         let content = fs::read(&file).expect("web/ is readable");
         let packed = compress(&content);
-        // A picture is compressed already.
+        // Pictures are compressed already.
         let is_packed = packed.len() < content.len();
         let kept = out.join(at.to_string());
         fs::write(&kept, if is_packed { packed } else { content }).expect("OUT_DIR is writable");

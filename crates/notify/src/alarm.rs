@@ -35,7 +35,7 @@ impl QuietAllocator {
     }
 }
 
-// SAFETY: every call goes to the system's allocator as it came, and so does its answer.
+// SAFETY: every call is passed on to the system's allocator unchanged, and so is its result.
 unsafe impl GlobalAlloc for QuietAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promises are passed on.

@@ -1,10 +1,9 @@
 //! Which client runs this hook, and where that client runs. Claude says both in its environment; another client is named by
 //! a flag on the command, and found as the process above the hook.
 
-use crate::envelope::{self, Fields};
+use crate::envelope::{self, Fields, quoted};
 use crate::stdin::Payload;
 use headspace_clients::{GuardForm, Row, named, recognize};
-use headspace_core::json;
 use headspace_core::model::hints;
 use headspace_platform::process;
 use headspace_platform::process::decimal;
@@ -124,12 +123,6 @@ impl Other {
     }
 }
 
-fn quoted(text: &str) -> Vec<u8> {
-    let mut json = String::new();
-    json::quote(&mut json, text);
-    json.into_bytes()
-}
-
 /// The client's process: the hook's parent, past shells that only run the hook, because they die with it.
 fn client_process() -> Option<(u32, Vec<String>)> {
     let mut pid = process::parent()?;
@@ -155,7 +148,7 @@ fn runs_a_command(words: &[String]) -> bool {
 }
 
 /// The arguments of `notify`: `[--client NAME] [EVENT]`, in any order. Anything else is ignored, so that no event is lost
-/// for it.
+/// because of it.
 pub fn arguments(words: impl Iterator<Item = std::ffi::OsString>) -> (Option<String>, Option<String>) {
     let (mut client, mut event) = (None, None);
     let mut words = words.filter_map(|word| word.into_string().ok());
@@ -193,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_that_runs_one_command_is_told_from_one_that_is_typed_into() {
+    fn a_shell_that_runs_one_command_differs_from_one_that_is_typed_into() {
         for (line, expected) in [
             ("/bin/sh -c x", true),
             ("bash -lc x", true),

@@ -80,13 +80,13 @@ pub fn report(payload: &[u8], verdict: &Verdict) -> Option<Vec<u8>> {
     serde_json::to_vec(&report).ok()
 }
 
-/// Texts in the report are cut here; that is enough to recognize the call.
-const MAX_HASHED_TEXT: usize = 8 << 10;
+/// Longer texts are cut in the report: this much is enough to recognize the call.
+const MAX_REPORTED_TEXT: usize = 8 << 10;
 
 fn shorten(value: &mut Value) {
     match value {
-        Value::String(text) if text.len() > MAX_HASHED_TEXT => {
-            let end = (0..=MAX_HASHED_TEXT).rev().find(|at| text.is_char_boundary(*at));
+        Value::String(text) if text.len() > MAX_REPORTED_TEXT => {
+            let end = (0..=MAX_REPORTED_TEXT).rev().find(|at| text.is_char_boundary(*at));
             text.truncate(end.unwrap_or(0));
             text.push('…');
         }
@@ -188,7 +188,7 @@ fn operating_system_command(text: &str) -> Option<&str> {
     ["0", "1", "2", "9", "99", "777"].contains(&code).then_some(rest)
 }
 
-/// Texts are joined, everything else stays as the first speaker said it.
+/// Adds the server's output to ours. Texts are joined; anything else that both have stays as ours.
 fn join(ours: &mut Map<String, Value>, theirs: Map<String, Value>) {
     for (name, value) in theirs {
         match (ours.get_mut(&name), value) {

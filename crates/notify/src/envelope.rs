@@ -96,9 +96,9 @@ fn terminal() -> Option<Vec<u8>> {
     (!object.is_empty()).then(|| [&object[..], b"}"].concat())
 }
 
-/// A JSON string. These few lines stand for serde_json, whose code the hook would otherwise page in for a dozen short
-/// texts; see post.rs for what that costs.
-fn quoted(text: &str) -> Vec<u8> {
+/// A JSON string. Not written by serde_json, whose code the hook would have to page in for a dozen short texts; see post.rs
+/// for what that costs.
+pub(crate) fn quoted(text: &str) -> Vec<u8> {
     let mut json = String::new();
     json::quote(&mut json, text);
     json.into_bytes()
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_payload_says_is_not_said_twice() {
+    fn a_field_that_the_payload_has_is_not_added() {
         let body = splice(&payload(r#"{"host":"mine","s\u0065nt_at":null}"#), &some_fields());
         assert_eq!(String::from_utf8(body).unwrap(), r#"{"host":"mine","s\u0065nt_at":null,"claude_pid":7}"#);
     }

@@ -239,7 +239,7 @@ fn judge_posted(post: impl FnOnce() -> Result<post::Answer, String>) -> Outcome 
     }
 }
 
-/// Another program may listen on the port, so only an answer in our server's form counts, be it yes or no.
+/// Another program may listen on the port, so an answer counts, whether it is yes or no, only in our server's form.
 fn judge(answer: post::Answer) -> Outcome {
     let code = answer.status;
     let Input::Object(body) = Payload::parse(answer.body) else {
@@ -268,7 +268,7 @@ fn keep(config: Option<&Config>, delivery: &Delivery, slug: &str, body: &[u8], w
     let body = match catch_unwind(|| storable(body, paranoid)) {
         Ok(Some(body)) => body,
         Ok(None) => return debug_log::note(format_args!("{slug} lost: {why}; no server could read it")),
-        // A bug in masking must not cost the event: the file is the user's alone, and the server masks again.
+        // A bug in masking must not cost the event: only the user can read the file, and the server masks again.
         Err(_) => body.into(),
     };
     let durability = config.map_or(Durability::Crash, |config| config.durability);

@@ -29,8 +29,8 @@ use std::time::Duration;
 /// An answer longer than this is not from our server.
 const MAX_ANSWER: usize = 256 * 1024;
 
-/// Why there is no answer, for the debug log. Not anyhow's: where `RUST_BACKTRACE` is set that would unwind the
-/// stack for every event while the server is away, which takes milliseconds.
+/// The error says why there is no answer, for the debug log. It is not anyhow's: with `RUST_BACKTRACE` set, that would
+/// unwind the stack for every event while the server is away, which takes milliseconds.
 type Result<T> = std::result::Result<T, String>;
 
 /// An HTTP answer, perhaps from another program than our server.
@@ -53,16 +53,23 @@ pub fn post(config: Option<&Config>, slug: &str, body: &[u8]) -> Result<Answer> 
     let named = Config::server_url_of(config);
     let url = Url::parse(&named)?;
     let mut stream = connect(&url)?;
-    let token = if local::is_here(&stream).map_err(|e| because("could not connect", e))? {
-        local::check_owner(&stream)
-            .map_err(|e| because("could not connect", e))?
-            .map_err(|stranger| because("could not trust the server", stranger))?;
+    let token = if is_ours(&stream)? {
         config::token()
     } else {
         let token = config.and_then(|config| config.token_for(&named));
         Some(token.ok_or_else(|| local::not_named(url.host).to_string())?.to_owned())
     };
     exchange(&mut stream, &request(&url, slug, token.as_deref(), body))
+}
+
+/// Whether the server's end is on this machine. An error if it is here and belongs to another user.
+fn is_ours(stream: &TcpStream) -> Result<bool> {
+    if !local::is_here(stream).map_err(|e| because("could not connect", e))? {
+        return Ok(false);
+    }
+    let owner = local::check_owner(stream).map_err(|e| because("could not connect", e))?;
+    owner.map_err(|stranger| because("could not trust the server", stranger))?;
+    Ok(true)
 }
 
 /// The answer to an event that the shortcut has sent: what it has read of it, and the rest.
@@ -109,12 +116,9 @@ pub fn open_own(config: Option<&Config>) -> Result<OwnStream> {
     let named = Config::server_url_of(config);
     let url = Url::parse(&named)?;
     let stream = connect(&url)?;
-    if !local::is_here(&stream).map_err(|e| because("could not connect", e))? {
+    if !is_ours(&stream)? {
         return Err("a server on another machine is not asked".into());
     }
-    local::check_owner(&stream)
-        .map_err(|e| because("could not connect", e))?
-        .map_err(|stranger| because("could not trust the server", stranger))?;
     let (authority, prefix) = (url.authority.to_owned(), url.prefix.to_owned());
     Ok(OwnStream { stream: OwnSocket::Port(stream), authority, prefix, token: config::token() })
 }
@@ -455,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn other_programs_are_told_from_http() {
+    fn what_is_not_http_is_refused() {
         for bad in [
             &b"SSH-2.0-x\r\n"[..],
             b"\x00\x01",

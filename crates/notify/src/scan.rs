@@ -10,13 +10,13 @@ pub type Reader = Scanner<Lists>;
 #[derive(Debug)]
 pub struct Lists {
     open: Vec<u8>,
-    /// The members of the outermost object, in the order of the text; doubled keys are all there.
+    /// The members of the outermost object, in the order of the text. A key that occurs twice is here twice.
     pub members: Vec<Member>,
 }
 
 impl Default for Lists {
     fn default() -> Lists {
-        // Room for most payloads: what need not grow need not page in the code for growing.
+        // Room for most payloads: a list that does not grow need not page in the code for growing.
         Lists { open: Vec::with_capacity(32), members: Vec::with_capacity(32) }
     }
 }
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused_at_once() {
+    fn what_is_not_an_object_is_refused_at_once() {
         for bad in [
             "null",
             "not json",

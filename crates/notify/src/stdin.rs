@@ -12,7 +12,7 @@ const MAX_PAYLOAD: usize = 64 << 20;
 /// The capacity of a pipe, unless it was enlarged.
 const PIPE_BYTES: usize = 64 * 1024;
 
-/// The client's object, byte for byte, and where its members lie.
+/// The client's object, byte for byte, and where its members are.
 #[derive(Debug)]
 pub struct Payload {
     bytes: Vec<u8>,
@@ -45,7 +45,7 @@ impl Payload {
         &self.bytes[range.clone()]
     }
 
-    /// The value of a member, as written; of doubled keys the last one counts, as with every JSON parser.
+    /// The value of a member, as written; if a key occurs twice, the last one counts, as with every JSON parser.
     pub fn get(&self, key: &str) -> Option<&[u8]> {
         self.members.iter().rev().find(|m| is_key(self.at(&m.key), key)).map(|m| self.at(&m.value))
     }
@@ -119,8 +119,9 @@ impl Input {
     }
 }
 
-/// Adds what one `read` gives, at most the spare room, which doubles when it is full. By way of a buffer that comes zeroed:
-/// `resize` writes its zeros one by one where size is optimized, a seventh of all the hook's instructions.
+/// Adds what one `read` gives, at most the spare room, which doubles when it is full. Reads into a buffer that the
+/// allocator has zeroed: where size is optimized, `resize` writes its zeros one by one, a seventh of all the hook's
+/// instructions.
 fn read_some(source: &mut impl Read, bytes: &mut Vec<u8>) -> std::io::Result<usize> {
     if bytes.len() == bytes.capacity() {
         bytes.reserve(bytes.len().max(PIPE_BYTES));
@@ -149,7 +150,7 @@ pub fn read_rest(mut bytes: Vec<u8>) -> Vec<u8> {
 #[cfg(unix)]
 fn standard_input() -> ManuallyDrop<std::fs::File> {
     use std::os::fd::FromRawFd;
-    // SAFETY: descriptor 0 is open (main sees to it) and ManuallyDrop leaves it so.
+    // SAFETY: descriptor 0 is open (main makes sure of that), and ManuallyDrop keeps it open.
     ManuallyDrop::new(unsafe { std::fs::File::from_raw_fd(0) })
 }
 
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_and_garbage_are_told_apart() {
+    fn a_payload_that_was_cut_is_not_garbage() {
         for (text, cut) in [("{\"a\":", true), ("", false), ("{]", false), ("nil", false), ("  ", false)] {
             match Input::read_from(&[], &mut text.as_bytes()) {
                 Input::Cut(_) => assert!(cut, "{text}"),

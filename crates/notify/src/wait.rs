@@ -23,7 +23,8 @@ const STDIN_WITHIN: Duration = Duration::from_millis(1500);
 const SERVER_WITHIN: Duration = Duration::from_millis(300);
 /// The timeout of the entry in the settings. After it the client ends this process, and its dialog stays.
 const ENTRY_TIMEOUT: Duration = Duration::from_secs(43_200);
-const END_IS_THE_TIMEOUTS: Duration = Duration::from_secs(10);
+/// A request to end that comes this close to it is the timeout's, not a refusal.
+const TIMEOUT_SIGNAL_WITHIN: Duration = Duration::from_secs(10);
 /// A longer line does not come from our server.
 pub const MAX_LINE: usize = 256 << 10;
 
@@ -83,11 +84,7 @@ impl Ask {
         let input =
             payload.get("tool_input").and_then(|raw| serde_json::from_slice::<Box<RawValue>>(raw).ok());
         let input = input.ok_or("no input")?;
-        let id: String = process::random_bytes::<16>()
-            .map_err(|_| "no random numbers")?
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let id = process::random_hex::<16>().map_err(|_| "no random numbers")?;
         let digest = answering::digest(&body);
         let mut hello = json!({"id": id, "digest": digest, "confirm": word_to_type(&body, &tool)});
         for key in ["session_id", "cwd", "permission_mode", "tool_name", "tool_input"] {
@@ -247,7 +244,7 @@ mod unix {
                 line.report("delivered");
             }
             // Its dialog was refused. A timeout ends this process the same way, and leaves the dialog.
-            Next::Terminated if begun.elapsed() < ENTRY_TIMEOUT - END_IS_THE_TIMEOUTS => {
+            Next::Terminated if begun.elapsed() < ENTRY_TIMEOUT - TIMEOUT_SIGNAL_WITHIN => {
                 line.report("refused_in_terminal");
             }
             Next::Terminated => line.report("withdrawn"),

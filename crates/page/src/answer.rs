@@ -26,7 +26,7 @@ static PROTECTION: [(HeaderName, HeaderValue); 6] = [
     (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
 ];
 
-/// Space for those and the answer's own, from the start: growing would move all of them.
+/// Room for those and the answer's own, from the start: growing would move all of them.
 const HEADERS_CAPACITY: usize = 10;
 
 pub fn protect(headers: &mut HeaderMap) {
@@ -56,13 +56,13 @@ impl ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = with_status(self.0, &json!({"status": "error", "message": self.1}));
-        // For a program that shows it to a person.
+        // Whoever shows the answer to a person can make a page of it.
         response.extensions_mut().insert(self);
         response
     }
 }
 
-/// What stands behind the `?` of an address. Where it does not fit, that is told as every other error is.
+/// The query of an address, the part after `?`. If it cannot be read, the client gets an error like any other.
 #[derive(Clone, Debug)]
 pub struct Query<T>(pub T);
 

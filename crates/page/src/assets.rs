@@ -1,5 +1,5 @@
-//! The dashboard's files, built into the binary. Only the compressed form of each is in there: a client that does not take
-//! it is rare, and gets it unpacked.
+//! The dashboard's files, built into the binary. Each is stored once, compressed if that makes it smaller: clients that do
+//! not accept gzip are rare, and for them the file is unpacked.
 
 use crate::answer::{ApiError, ApiResult};
 use axum::body::Body;
@@ -17,7 +17,7 @@ use std::io::{self, Read as _};
 struct Asset {
     path: &'static str,
     kept: &'static [u8],
-    /// Whether the build compressed it: `kept` is gzip then, and else the file itself.
+    /// Whether the build compressed it: then `kept` is gzip, otherwise it is the file itself.
     is_packed: bool,
     tag: u64,
 }
@@ -29,7 +29,7 @@ const fn asset(path: &'static str, kept: &'static [u8], is_packed: bool) -> Asse
 /// Everything under `/assets/`: the files of `web/`.
 static ASSETS: &[Asset] = include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
-/// What each kind of file is, by how its name ends.
+/// The content type of each file, by the end of its name.
 const KINDS: &[(&str, &str)] = &[
     (".html", "text/html; charset=utf-8"),
     (".js", "text/javascript; charset=utf-8"),
@@ -65,7 +65,8 @@ pub async fn index(headers: HeaderMap) -> ApiResult {
     send(named("index.html")?, &headers)
 }
 
-/// The part of the page that answers when the server does not: at the top, because it may speak only for what is below it.
+/// The part of the page that answers when the server does not. It is served at the top, because it may answer only for paths
+/// below its own.
 pub async fn service_worker(headers: HeaderMap) -> ApiResult {
     send(named("service-worker.js")?, &headers)
 }
@@ -74,7 +75,7 @@ pub async fn file(Path(path): Path<String>, headers: HeaderMap) -> ApiResult {
     send(named(&path)?, &headers)
 }
 
-/// Whether the client takes gzip: named, or any coding, and not with a weight of zero.
+/// Whether the client accepts gzip, by name or as any coding, with a weight above zero.
 fn takes_gzip(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     let mut codings = accepted.flat_map(|value| value.split(',')).map(|coding| {
@@ -91,7 +92,7 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
     gzip.unwrap_or(any)
 }
 
-/// Browsers always ask, and rarely get it again: a new build shows at once.
+/// Browsers ask every time and rarely get the file again, so a new build shows at once.
 fn send(asset: &Asset, headers: &HeaderMap) -> ApiResult {
     let packed = asset.is_packed && takes_gzip(headers);
     let tag = format!("\"{:016x}{}\"", asset.tag, if packed { "z" } else { "" });
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn compressed_files_go_only_to_who_takes_them() {
+    fn compressed_files_go_only_to_clients_that_accept_them() {
         for (accepted, wanted) in [
             ("gzip, deflate, br", true),
             ("br;q=1.0, gzip;q=0.8", true),

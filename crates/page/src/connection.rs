@@ -1,4 +1,4 @@
-//! One connection of an HTTP server: how much it may say, how long it may take, and how it ends.
+//! One connection of an HTTP server: how much it may send, how long it may take, and how it ends. Begin with [`talk`].
 
 use anyhow::{Context, Result};
 use axum::Router;
@@ -26,25 +26,25 @@ pub struct Limits {
     pub head_within: Duration,
 }
 
-/// Bytes to and from a client. Ports, sockets and TLS come behind one box: the protocol is in the binary once.
+/// Bytes to and from a client. Ports, sockets and TLS are all passed as a box, so that the protocol is in the binary once.
 pub trait Pipe: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Pipe for T {}
 
-/// What a connection has to do with its requests.
+/// What is to be done when a request begins and when it ends.
 pub trait Visit: Send + Sync {
     fn begins(&self, request: &mut Request<Incoming>);
     fn ends(&self);
 }
 
-/// Nothing.
+/// Does nothing.
 impl Visit for () {
     fn begins(&self, _: &mut Request<Incoming>) {}
 
     fn ends(&self) {}
 }
 
-/// Answers requests until the client leaves, or `stop` comes true: then the one at work is ended.
+/// Answers requests until the client leaves or `stop` becomes true; the request in flight is still answered.
 pub async fn talk(
     pipe: Box<dyn Pipe>,
     routes: Router,
@@ -73,20 +73,21 @@ pub async fn talk(
             .serve_connection(TokioIo::new(pipe), service)
     );
     tokio::select! {
-        // What goes wrong here is the client's own doing, and it has had its answer.
+        // An error here is the client's doing, and it has had its answer.
         _ = connection.as_mut() => {}
-        () = told_to(&mut stop) => {
+        () = stop_requested(&mut stop) => {
             connection.as_mut().graceful_shutdown();
             let _ = connection.await;
         }
     }
 }
 
-pub async fn told_to(stop: &mut watch::Receiver<bool>) {
+/// Returns when `stop` becomes true.
+pub async fn stop_requested(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-/// The wish to stop, as the system says it.
+/// The signals by which the system asks this program to stop.
 pub struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,

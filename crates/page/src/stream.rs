@@ -1,5 +1,5 @@
-//! The answer to `GET /api/events/stream`: first what a client missed, then what happens, and a sign of life in between. Knows nothing
-//! about what it sends.
+//! The answer to `GET /api/events/stream`: first what a client missed, then what happens, and a sign of life in between.
+//! Knows nothing about what it sends. Begin with [`answer`].
 
 use crate::answer::ApiResult;
 use axum::body::Body;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, interval_at};
 
-/// How often a stream sends something, for clients and for proxies between.
+/// How often a stream sends something, so that neither the client nor a proxy in between gives it up.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Pieces a client may lag behind before it is dropped. It reconnects with its `Last-Event-ID`.
 pub const MAX_BEHIND: usize = 256;
@@ -40,7 +40,7 @@ impl StreamQuery {
         self.agent_id.as_deref().filter(|id| !id.is_empty())
     }
 
-    /// The number of the last message it saw: a browser that reconnects says it in a header.
+    /// The number of the last message it saw. A browser that reconnects sends it in a header.
     pub fn last<'a>(&'a self, headers: &'a HeaderMap) -> Option<&'a str> {
         let header = headers.get("last-event-id").and_then(|value| value.to_str().ok());
         header.or(self.last_event_id.as_deref()).map(str::trim)
@@ -57,10 +57,10 @@ pub fn event_text(seq: Option<i64>, kind: &str, json: &str) -> String {
     text
 }
 
-/// What happens, as one client hears it.
+/// What happens, as one client receives it.
 pub struct Live<T> {
     pub news: mpsc::Receiver<T>,
-    /// What of a piece of news is for this client; empty: nothing.
+    /// The part of a piece of news that this client wants; empty if there is none.
     pub chosen: Box<dyn Fn(T) -> Bytes + Send>,
 }
 
@@ -70,7 +70,7 @@ struct StreamBody<T> {
     heartbeat: Interval,
 }
 
-/// `live` of `None`: there was more to replay than fits; the client reconnects for the rest.
+/// The stream's answer. If `live` is `None`, there was more to replay than fits, and the client reconnects for the rest.
 pub fn answer<T: Send + 'static>(
     missed: impl IntoIterator<Item = Bytes>,
     live: Option<Live<T>>,

@@ -1,25 +1,15 @@
 //! Process and descriptor operations that the standard library lacks. The unsafe calls are here, so that the program
 //! itself needs none.
 
+use crate::process_group;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Starts the child in its own session: closing this terminal does not end it.
-#[cfg(unix)]
 pub fn detach(command: &mut Command) {
-    use std::os::unix::process::CommandExt;
-    // SAFETY: between fork and exec only setsid is called, which is async-signal-safe and touches no memory.
-    unsafe {
-        command.pre_exec(|| {
-            libc::setsid();
-            Ok(())
-        });
-    }
+    process_group::lead_own_session(command);
 }
-
-#[cfg(not(unix))]
-pub fn detach(_: &mut Command) {}
 
 /// Asks one process to end.
 #[cfg(unix)]

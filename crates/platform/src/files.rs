@@ -1,10 +1,12 @@
 //! The one place that creates private directories and replaces files atomically. Begin with [`replace`].
 
+#[cfg(unix)]
+use crate::net::peer_uid::own_uid;
 use anyhow::{Context, Result};
 use fs_err as fs;
 use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -21,7 +23,7 @@ pub fn private_dir(dir: &Path) -> Result<()> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileId(u64, u64);
 
-/// The file at `path` at this moment; `None` if there is none, or the system has no numbers for files.
+/// The id of the file that is at `path` now; `None` if there is none, or the system has no numbers for files.
 pub fn id(path: &Path) -> Option<FileId> {
     let meta = std::fs::metadata(path).ok()?;
     #[cfg(unix)]
@@ -36,7 +38,7 @@ pub fn id(path: &Path) -> Option<FileId> {
     }
 }
 
-/// What stands behind a path is not a regular file: opening a FIFO would wait forever, reading a device may never end.
+/// The path does not lead to a regular file: opening a FIFO would wait forever, reading a device may never end.
 #[derive(Debug)]
 pub struct NotRegular(&'static str);
 
@@ -142,12 +144,6 @@ pub fn is_ours_alone(meta: &std::fs::Metadata) -> bool {
         let _ = meta;
         true
     }
-}
-
-#[cfg(unix)]
-fn own_uid() -> u32 {
-    // SAFETY: it takes no arguments and cannot fail.
-    unsafe { libc::geteuid() }
 }
 
 /// Opens a new file that only its owner can read; fails if it exists.
@@ -262,8 +258,8 @@ impl Replacement {
         Ok(false)
     }
 
-    /// Puts what was `found` at the target back there, in place of what was `put`; and if somebody has written there
-    /// meanwhile, then that.
+    /// Puts what was `found` at the target back there, in place of what was `put`. If another program has written there
+    /// meanwhile, what it wrote stays.
     fn give_back(&self, mut found: Vec<u8>, mut put: Vec<u8>) -> Result<()> {
         loop {
             if rename(&self.temp, &self.target, Rename::Exchange).is_err() {
@@ -382,6 +378,22 @@ pub fn resolve(path: &Path) -> Result<PathBuf> {
         }
     }
     anyhow::bail!("could not follow {}: too many symbolic links", path.display())
+}
+
+/// The path without `.` and `..`, by its spelling alone: for paths that need not exist here, and for labels. Where links matter,
+/// use the canonical path.
+pub fn lexically_normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normal.pop();
+            }
+            part => normal.push(part),
+        }
+    }
+    normal
 }
 
 #[cfg(unix)]

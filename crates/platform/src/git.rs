@@ -4,8 +4,8 @@
 //! Directories that many projects share are not the project of what is below them: people keep their dotfiles in
 //! `~/.git`, and a stray `.git` in `/tmp` would make everything there one project.
 
-use crate::config;
-use std::path::{Component, Path, PathBuf};
+use crate::{config, files};
+use std::path::{Path, PathBuf};
 
 /// The repository a directory belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,11 +22,11 @@ pub fn root_of(dir: &Path) -> Option<&Path> {
 
 /// The root of the repository around `cwd`, otherwise the directory itself; accepts any path, existing or not.
 pub fn place_of(cwd: &Path) -> Repository {
-    let cwd = cwd.canonicalize().unwrap_or_else(|_| tidy(cwd));
+    let cwd = cwd.canonicalize().unwrap_or_else(|_| files::lexically_normal(cwd));
     let Some((root, dot_git)) = enclosing(&cwd, shared_roots) else {
         return Repository { root: text(&cwd), project: name_of(&cwd), branch: None };
     };
-    // If a worktree's repository is not here, only its location is known.
+    // If a worktree's repository is missing, only the location is known.
     let DotGit::Dir(git_dir) = dot_git else {
         return Repository { root: text(root), project: name_of(root), branch: None };
     };
@@ -104,11 +104,9 @@ fn branch(git_dir: &Path) -> Option<String> {
 /// These files have one line; anything bigger (or endless) is not one of them.
 fn read_small(path: &Path) -> Option<String> {
     use std::io::Read;
-    if !std::fs::metadata(path).ok()?.is_file() {
-        return None;
-    }
+    let file = files::open_regular(path, std::fs::OpenOptions::new().read(true)).ok()?;
     let mut content = String::new();
-    std::fs::File::open(path).ok()?.take(4096).read_to_string(&mut content).ok()?;
+    file.take(4096).read_to_string(&mut content).ok()?;
     Some(content)
 }
 
@@ -124,21 +122,6 @@ fn name_of(path: &Path) -> String {
 
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-/// Resolves `.` and `..` by spelling alone, for directories that do not exist here.
-fn tidy(path: &Path) -> PathBuf {
-    let mut tidy = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                tidy.pop();
-            }
-            part => tidy.push(part),
-        }
-    }
-    tidy
 }
 
 #[cfg(test)]

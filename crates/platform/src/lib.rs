@@ -4,6 +4,7 @@
 //! hooks, the guard, the store or the server. Begin with [`config`].
 
 pub mod clock;
+pub mod command;
 pub mod config;
 pub mod control;
 pub mod files;

@@ -14,7 +14,7 @@ pub fn this() -> Machine {
     Machine { name: process::host_name(), id: id() }
 }
 
-/// The id, created if there is none. `None` if none can be stored: then the name has to do.
+/// The id, created if there is none. `None` if it cannot be stored: then the name must be enough.
 pub fn id() -> Option<String> {
     let path = config::host_id_file();
     // One open, one read: the hook does this for every event.

@@ -9,8 +9,9 @@ use headspace_core::stamp::Stamp;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What the Rust runtime does and a C `main` does not get: makes sure the standard descriptors are open (a closed one
-/// would go to the next file or socket, and output would end up there), and turns writing to a closed pipe into an error.
+/// Does what the Rust runtime does before `main` and a C `main` has to do itself: makes sure that the standard descriptors
+/// are open (the number of a closed one would go to the next file or socket, and output would end up there), and turns
+/// writing to a closed pipe into an error.
 #[cfg(unix)]
 pub fn prepare() {
     let mut standard = [0, 1, 2].map(|fd| libc::pollfd { fd, events: 0, revents: 0 });
@@ -78,7 +79,7 @@ pub fn children(pid: u32) -> Vec<u32> {
     lists.iter().flat_map(|list| list.split_whitespace()).filter_map(|child| child.parse().ok()).collect()
 }
 
-/// Listing processes costs a process of its own there.
+/// On other systems, listing processes takes a process of its own.
 #[cfg(not(target_os = "linux"))]
 pub fn children(_: u32) -> Vec<u32> {
     Vec::new()
@@ -130,7 +131,7 @@ pub fn command_line(pid: u32) -> Vec<String> {
     words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
-/// A word with a blank in it comes as two there.
+/// On other systems a word with a blank in it comes as two.
 #[cfg(not(target_os = "linux"))]
 pub fn command_line(pid: u32) -> Vec<String> {
     let out = std::process::Command::new("ps").args(["-o", "args=", "-p", &pid.to_string()]).output();
@@ -159,7 +160,7 @@ pub fn name(pid: u32) -> Option<String> {
     Some(std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end().to_owned())
 }
 
-/// Its command line tells more on other systems.
+/// On other systems its command line says more.
 #[cfg(not(target_os = "linux"))]
 pub fn name(_: u32) -> Option<String> {
     None
@@ -203,11 +204,17 @@ fn info(pid: u32) -> Option<ProcessInfo> {
     parse_stat(&line[..length])
 }
 
-/// `PID (name) STATE PPID …`: the name may itself contain blanks and brackets, so the fields follow the last one.
+/// The fields after the name in `/proc/PID/stat`: `STATE PPID PGRP SESSION TTY TPGID …`. The name may itself contain blanks and
+/// brackets, so they follow the last bracket.
+#[cfg(any(target_os = "linux", test))]
+fn stat_fields(stat: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
+    let after_name = stat.iter().rposition(|&b| b == b')')? + 1;
+    Some(stat[after_name..].split(|&b| b == b' ').filter(|field| !field.is_empty()))
+}
+
 #[cfg(any(target_os = "linux", test))]
 fn parse_stat(stat: &[u8]) -> Option<ProcessInfo> {
-    let after_name = stat.iter().rposition(|&b| b == b')')? + 1;
-    let mut fields = stat[after_name..].split(|&b| b == b' ').filter(|field| !field.is_empty());
+    let mut fields = stat_fields(stat)?;
     let number = |field: &[u8]| std::str::from_utf8(field).ok()?.parse().ok();
     let state = fields.next()?;
     let parent = number(fields.next()?)?;
@@ -219,14 +226,12 @@ fn parse_stat(stat: &[u8]) -> Option<ProcessInfo> {
 #[cfg(target_os = "linux")]
 pub fn is_in_foreground(pid: u32) -> bool {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let after_name = stat.iter().rposition(|&b| b == b')').map_or(0, |at| at + 1);
-    let fields: Vec<&[u8]> =
-        stat[after_name..].split(|&b| b == b' ').filter(|field| !field.is_empty()).collect();
-    // `STATE PPID PGRP SESSION TTY TPGID`
-    fields.get(2).is_some_and(|group| fields.get(5) == Some(group))
+    let fields: Vec<&[u8]> = stat_fields(&stat).into_iter().flatten().collect();
+    let (group, foreground_group) = (fields.get(2), fields.get(5));
+    group.is_some() && group == foreground_group
 }
 
-/// Only the screen tells on other systems.
+/// On other systems only the screen shows it.
 #[cfg(not(target_os = "linux"))]
 pub fn is_in_foreground(_: u32) -> bool {
     true
@@ -236,9 +241,8 @@ pub fn is_in_foreground(_: u32) -> bool {
 #[cfg(target_os = "linux")]
 pub fn terminal_of(pid: u32) -> Option<String> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let after_name = stat.iter().rposition(|&b| b == b')')? + 1;
-    let mut fields = stat[after_name..].split(|&b| b == b' ').filter(|field| !field.is_empty());
-    let device: u64 = std::str::from_utf8(fields.nth(4)?).ok()?.parse::<i64>().ok()?.cast_unsigned();
+    let device = stat_fields(&stat)?.nth(4)?;
+    let device: u64 = std::str::from_utf8(device).ok()?.parse::<i64>().ok()?.cast_unsigned();
     // As the kernel packs them: the major number in bits 8 to 19, the minor in the rest.
     let (major, minor) = ((device >> 8) & 0xfff, (device & 0xff) | ((device >> 12) & 0xfff00));
     match major {
@@ -249,10 +253,9 @@ pub fn terminal_of(pid: u32) -> Option<String> {
     }
 }
 
-/// Other systems do not say it of another process.
+/// Other systems do not say it about another process.
 #[cfg(not(target_os = "linux"))]
-pub fn terminal_of(pid: u32) -> Option<String> {
-    let _ = pid;
+pub fn terminal_of(_: u32) -> Option<String> {
     None
 }
 
@@ -260,9 +263,7 @@ pub fn terminal_of(pid: u32) -> Option<String> {
 #[cfg(target_os = "linux")]
 pub fn has_terminal(pid: u32) -> bool {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let after_name = stat.iter().rposition(|&b| b == b')').map_or(0, |at| at + 1);
-    let mut fields = stat[after_name..].split(|&b| b == b' ').filter(|field| !field.is_empty());
-    fields.nth(4).is_some_and(|terminal| terminal != b"0")
+    stat_fields(&stat).and_then(|mut fields| fields.nth(4)).is_some_and(|terminal| terminal != b"0")
 }
 
 #[cfg(target_os = "macos")]
@@ -403,6 +404,11 @@ pub fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
 #[cfg(not(unix))]
 pub fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
     Err(std::io::ErrorKind::Unsupported.into())
+}
+
+/// `N` random bytes of the system as hexadecimal digits, fit for secrets.
+pub fn random_hex<const N: usize>() -> std::io::Result<String> {
+    Ok(random_bytes::<N>()?.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// 64 bits that differ with every call.

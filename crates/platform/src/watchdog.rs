@@ -40,7 +40,7 @@ pub mod early_answer {
         TEXT.store(Box::leak(Box::new(text)), Ordering::Release);
     }
 
-    /// The answer has been given: whoever crashes later says nothing.
+    /// The answer has been given: a crash after this prints nothing.
     pub fn given() {
         GIVEN.store(true, Ordering::Relaxed);
     }
@@ -254,7 +254,7 @@ mod tests {
                 drop(TimeLimit::new(LONG, SHORT));
                 std::thread::sleep(SHORT * 4);
             }
-            // A timer that was running goes on, with what was left of its time.
+            // A timer that was running continues with what was left of its time.
             "had a timer" => {
                 let _outer = TimeLimit::new(LONG, SHORT);
                 drop(TimeLimit::new(LONG, LONG));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_hangs_or_crashes_answers_first() {
+    fn a_process_that_hangs_or_crashes_answers_first() {
         if let Ok(kind) = std::env::var(FAILURE) {
             return fail(&kind);
         }
@@ -279,7 +279,7 @@ mod tests {
         ] {
             let started = Instant::now();
             let output = Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "watchdog::tests::whoever_hangs_or_crashes_answers_first"])
+                .args(["--exact", "watchdog::tests::a_process_that_hangs_or_crashes_answers_first"])
                 .env(FAILURE, kind)
                 .output()
                 .unwrap();

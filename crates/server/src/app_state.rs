@@ -32,9 +32,9 @@ pub struct AppState {
     pub answers: Arc<Answers>,
     pub names: Names,
     pub reconciler: Reconciler,
-    pub hints: HookReplies,
+    pub hook_replies: HookReplies,
     pub replies: Arc<Replies>,
-    pub cost: HookLatency,
+    pub hook_latency: HookLatency,
     pub connections: Arc<Connections>,
     pub started_at: Stamp,
     pub stopping: AtomicBool,
@@ -79,7 +79,7 @@ impl Readers {
 }
 
 impl AppState {
-    /// As [`AppState::ask`], for what is worked out from events: all that were answered before count.
+    /// Like [`AppState::ask`], for what is computed from events: includes every event that was answered before.
     pub async fn read_flushed<T: Send + 'static>(
         self: &Arc<Self>,
         question: impl FnOnce(&Connection) -> Result<T> + Send + 'static,

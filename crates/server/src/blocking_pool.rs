@@ -62,7 +62,7 @@ pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
 }
 
 fn spawn(patience: Option<Duration>) -> std::io::Result<()> {
-    let thread = std::thread::Builder::new().name("aside".into());
+    let thread = std::thread::Builder::new().name("blocking".into());
     thread.spawn(move || POOL.serve(patience)).map(drop)
 }
 
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_is_done_in_parallel_and_a_bug_is_its_own() {
+    fn work_runs_in_parallel_and_a_panic_stays_with_its_caller() {
         start().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {

@@ -100,8 +100,8 @@ pub fn serve<B>(options: &ServeOptions, beside: impl FnOnce(&ServerParts) -> Res
     let app = Arc::new(AppState {
         other_machines,
         names: policy::Names::new(&config.names, bound).reached_at(config.dashboard_url.as_deref()),
-        cost: hook_latency::HookLatency::new(),
-        hints: hook_reply::HookReplies::new(&config),
+        hook_latency: hook_latency::HookLatency::new(),
+        hook_replies: hook_reply::HookReplies::new(&config),
         reconciler,
         replies: Arc::default(),
         readers: app_state::Readers::new(path),
@@ -134,9 +134,11 @@ pub fn serve<B>(options: &ServeOptions, beside: impl FnOnce(&ServerParts) -> Res
 /// Starts the threads that work beside the server's runtime.
 fn start_threads(app: &Arc<AppState>) -> Result<()> {
     let draining = Arc::downgrade(app);
-    spawn("drain", move || spool_drain::run(&draining)).context("could not start to drain the spool")?;
+    spawn("drain", move || spool_drain::run(&draining))
+        .context("could not start the thread that drains the spool")?;
     let replying = Arc::downgrade(app);
-    spawn("replies", move || reply::run(&replying)).context("could not start to send replies")?;
+    spawn("replies", move || reply::run(&replying))
+        .context("could not start the thread that sends replies")?;
     blocking_pool::start().context("could not start a thread for slow work")
 }
 
@@ -245,14 +247,14 @@ fn open_or_restore(path: &Path) -> Result<rusqlite::Connection> {
 /// Desktop and webhook notifications, in a thread of their own.
 fn spawn_alerts(config: &Config, ledger: &Ledger, buttons: ButtonMaker) -> Result<()> {
     let changes = ledger.watch();
-    let now_there = ledger.snapshot().agents(0);
+    let existing = ledger.snapshot().agents(0);
     let (config, ledger) = (config.clone(), ledger.clone());
-    let ring = move || {
+    let alert = move || {
         let now = Stamp::now();
-        let now_there = now_there.iter().map(|agent| Arc::new(ledger.view(agent, now))).collect();
-        crate::alerts::run(&config, buttons, now_there, &changes);
+        let existing = existing.iter().map(|agent| Arc::new(ledger.view(agent, now))).collect();
+        crate::alerts::run(&config, buttons, existing, &changes);
     };
-    spawn("alerts", ring).context("could not start the alerts")?;
+    spawn("alerts", alert).context("could not start the alerts")?;
     Ok(())
 }
 

@@ -60,7 +60,7 @@ impl OtherMachines {
             agents.extend(views.iter().map(|view| (view.id, Arc::clone(view))));
         }
         match alerting {
-            Alerting::Rings => self.ledger.alert_feed().tell(&views),
+            Alerting::Rings => self.ledger.alert_feed().send(&views),
             Alerting::Known => self.ledger.alert_feed().note_known(&views),
             Alerting::Silent => {}
         }

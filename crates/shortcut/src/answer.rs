@@ -1,4 +1,5 @@
-//! The server's answer, as far as there is nothing in it for the client.
+//! Reads the server's answer. Only a plain acknowledgment is understood here: an answer with something for the client is
+//! for `notify`.
 
 use crate::bytes::{Places, find, number, same, starts_with};
 use crate::scan::{Progress, Scanner};
@@ -29,7 +30,7 @@ pub fn read(bytes: &[u8], places: &mut Places) -> Answer {
     }
 }
 
-/// The length that a head names, if it names one and nothing else about it.
+/// The length of the body according to the head; `None` if the head has none, or says that the body comes in chunks.
 fn length(head: &[u8]) -> Option<usize> {
     const NAME: &[u8] = b"\r\ncontent-length: ";
     let rest = head.get(find(head, NAME)? + NAME.len()..)?;

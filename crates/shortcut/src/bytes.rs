@@ -1,4 +1,4 @@
-//! Bytes without the C library: compared one by one, copied by the processor.
+//! Compares bytes one by one and copies them with a processor instruction: the C library's functions are not ready yet.
 
 use crate::scan::{Member, Memory};
 use core::ops::Range;
@@ -17,7 +17,7 @@ pub fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
         .find(|at| bytes.get(*at..).is_some_and(|rest| starts_with(rest, part)))
 }
 
-/// A number that is nothing but digits, and not too many.
+/// A number of 1 to 18 digits and nothing else.
 pub fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 18 || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -25,7 +25,7 @@ pub fn number(digits: &[u8]) -> Option<u64> {
     Some(digits.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
 }
 
-/// A text that grows in memory it was given.
+/// A text that grows inside memory that the caller provides.
 #[derive(Debug)]
 pub struct Text<'a> {
     room: &'a mut [u8],
@@ -41,7 +41,7 @@ impl<'a> Text<'a> {
     pub fn put(&mut self, bytes: &[u8]) -> Option<()> {
         let end = self.length + bytes.len();
         let to = self.room.get_mut(self.length..end)?;
-        // SAFETY: both are as long as `bytes`, and what is borrowed mutably is nobody else's.
+        // SAFETY: `to` is as long as `bytes`, and a mutable borrow overlaps no other.
         unsafe {
             core::arch::asm!(
                 "rep movsb",
@@ -72,7 +72,7 @@ impl<'a> Text<'a> {
         Some(())
     }
 
-    /// `digits` of them, with zeros before.
+    /// Exactly this many digits, with leading zeros.
     pub fn padded(&mut self, mut number: u64, digits: usize, base: u64) -> Option<()> {
         let start = self.length;
         for _ in 0..digits {
@@ -97,7 +97,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The scanner's memory where there is no allocator; a payload with more in it goes the ordinary way.
+/// The scanner's memory where there is no allocator. A payload that needs more takes the ordinary way.
 #[derive(Clone, Debug)]
 pub struct Places {
     open: [u8; Places::DEPTH],
@@ -125,7 +125,7 @@ impl Places {
         })
     }
 
-    /// The value of a member, as written; of doubled keys the last one counts. Keys must be without escapes.
+    /// The value of a member, as written; if a key occurs twice, the last one counts. Keys must not contain escapes.
     pub fn get<'a>(&self, text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
         let named = |member: &Member| text.get(member.key.clone()).is_some_and(|key| same(key, name));
         self.members().rev().find(named).and_then(|member| text.get(member.value))

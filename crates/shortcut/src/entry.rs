@@ -10,13 +10,13 @@ use crate::variables::{Variables, text_at};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// From here on only `notify` waits.
+/// Whatever takes longer than this is left to `notify`.
 const DEADLINE_MILLISECONDS: i64 = 1500;
 
 /// Standard input, output and errors have the numbers below this.
 const FIRST_OWN_DESCRIPTOR: Descriptor = 3;
 
-/// What tells this machine from others of its name.
+/// The length of the id that distinguishes this machine from others with the same name.
 const HOST_ID_DIGITS: usize = 32;
 
 /// Root could read everything anyway.
@@ -59,7 +59,7 @@ extern "C" fn ordinary_way() -> ! {
     )
 }
 
-/// Everything that is written, in a few pages that cost nothing until they are used.
+/// All memory that is written to, in a few pages that cost nothing until they are used.
 struct Room {
     handed: Handed,
     variables: Variables<'static>,
@@ -85,7 +85,7 @@ struct Handed {
 
 struct Alone(UnsafeCell<Room>);
 
-// SAFETY: there is one thread while the short way lasts, and what it leaves is taken by one.
+// SAFETY: only one thread exists while the short way lasts, and `hand_over` gives what it left to one caller.
 unsafe impl Sync for Alone {}
 
 static ROOM: Alone = Alone(UnsafeCell::new(Room {
@@ -101,12 +101,12 @@ static ROOM: Alone = Alone(UnsafeCell::new(Room {
     input: [0; request::MAX_BODY],
 }));
 
-/// What the short way left; afterwards there is nothing more.
+/// What the short way left, for the first caller; `None` for any other.
 pub(crate) fn hand_over() -> Option<HandedOver> {
     if STACK.swap(0, Ordering::Relaxed) == 0 {
         return None;
     }
-    // SAFETY: the short way is over, and nobody comes here a second time.
+    // SAFETY: the short way is over, and the swap above lets only one caller come here.
     let room: &'static Room = unsafe { &*ROOM.0.get() };
     let Handed { begun, sent_at, random, signals, read, socket, answered } = room.handed;
     if begun == 0 {
@@ -118,14 +118,13 @@ pub(crate) fn hand_over() -> Option<HandedOver> {
     Some(HandedOver { input, sent_at, random, sent, begun, signals })
 }
 
-/// Does all there is to do, if the command is `notify` and the event is plain, and ends the process. Returns for everything
-/// else.
+/// Delivers the event and ends the process, if the command is `notify` and the event is plain. Otherwise returns.
 ///
 /// # Safety
 /// `stack` is as the kernel laid it out: the number of arguments, the arguments, the environment, each list with a null
 /// pointer behind it.
 unsafe extern "C" fn run(stack: *const usize) {
-    // SAFETY: as promised; and nobody else is there yet.
+    // SAFETY: the stack is as the caller promises, and no other thread exists yet.
     let room = unsafe {
         let count = *stack;
         let arguments: *const *const u8 = stack.add(1).cast();
@@ -142,7 +141,7 @@ unsafe extern "C" fn run(stack: *const usize) {
     }
 }
 
-/// `None`: the ordinary way. What must not be done twice is in `room.handed`.
+/// Delivers the event. `None`: take the ordinary way; what must not be done twice is in `room.handed`.
 fn deliver(room: &mut Room) -> Option<()> {
     let Room { handed, variables, places, system_name, address, path, head, fields, answer, input } = room;
     handed.random = system::random()?;
@@ -245,7 +244,7 @@ fn read_payload(handed: &mut Handed, places: &mut Places, input: &mut [u8]) -> O
 
 /// Waits for something to read, no longer than a hook may.
 fn wait(handed: &Handed, descriptor: Descriptor) -> Option<()> {
-    // Mostly it is there at once, or soon; then one look at the clock was enough.
+    // Usually something comes at once or soon, and the clock need not be read again.
     let mut left = DEADLINE_MILLISECONDS;
     loop {
         match system::wait_readable(descriptor, u32::try_from(left).ok()?) {
@@ -275,7 +274,7 @@ fn process(pid: &[u8], path: &mut [u8], room: &mut [u8]) -> Option<(u64, Option<
 fn connect(address: &Address) -> Option<Descriptor> {
     let socket = system::connect(address).ok()?;
     let trusted = system::peer(socket).is_some_and(|user| user == ROOT || user == system::effective_user());
-    // A number below would be taken for an output that was closed.
+    // A lower number would be that of a standard descriptor that was closed: what is printed would go to the server.
     if trusted && socket >= FIRST_OWN_DESCRIPTOR {
         return Some(socket);
     }
@@ -283,7 +282,7 @@ fn connect(address: &Address) -> Option<Descriptor> {
     None
 }
 
-/// A directory of the user's: a variable names it, or it has its place at home. Relative paths do not count.
+/// A directory of the user's: the one that a variable names, or else the usual one at home. Relative paths are ignored.
 struct Home {
     variable: &'static str,
     at_home: &'static [u8],

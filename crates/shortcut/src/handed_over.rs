@@ -13,22 +13,22 @@ pub struct HandedOver {
     pub random: u64,
     /// The connection on which the event was sent, if it was.
     pub sent: Option<Sent>,
-    /// By the clock that is never set.
+    /// When the hook began, by the clock that is never set back.
     pub begun: i64,
-    /// Signals that were held back before.
+    /// The signals that were blocked before the hook blocked all of them.
     pub signals: u64,
 }
 
 /// An event on its way.
 #[derive(Debug)]
 pub struct Sent {
-    /// A stream socket that does not wait.
+    /// A nonblocking stream socket.
     pub socket: i32,
     /// What came back so far.
     pub answer: &'static [u8],
 }
 
-/// What there is to take over, once. `None`: the short way was not begun.
+/// What there is to take over, for the first caller. `None`: the short way was not begun.
 pub fn take() -> Option<HandedOver> {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     return entry::hand_over();
@@ -46,7 +46,7 @@ impl HandedOver {
         core::time::Duration::from_nanos(now.saturating_sub(self.begun).max(0).cast_unsigned())
     }
 
-    /// Lets signals through again; by now they are ignored, or handled.
+    /// Unblocks the signals again. By now they are ignored, or handled.
     pub fn let_signals_through(&self) {
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         system::set_signals(self.signals);

@@ -27,7 +27,7 @@ pub struct Facts<'a> {
     pub random: u64,
 }
 
-/// The inside of a text without escapes that is not empty.
+/// The content of a JSON string that has no escapes and is not empty.
 pub fn plain_text(value: &[u8]) -> Option<&[u8]> {
     match value {
         [b'"', inside @ .., b'"'] if !inside.is_empty() && !inside.contains(&b'\\') => Some(inside),
@@ -62,7 +62,7 @@ pub fn head(text: &mut Text<'_>, name: &[u8], body: usize) -> Option<()> {
     text.put(b"\r\nconnection: close\r\n\r\n")
 }
 
-/// What is added to the payload, and its last brace. What the payload says itself is not said again.
+/// Writes the fields that are added to the payload, and its closing brace. A field that the payload has is not added.
 pub fn fields(text: &mut Text<'_>, payload: &[u8], places: &Places, facts: &Facts<'_>) -> Option<()> {
     let has = |name: &[u8]| places.get(payload, name).is_some();
     let mut first = places.members().next().is_none();
@@ -138,7 +138,7 @@ fn terminal(text: &mut Text<'_>, variables: &Variables<'_>) -> Option<()> {
     text.put(b"}")
 }
 
-/// A text as it is. `None`: it has something to escape, or is not UTF-8.
+/// Writes a text as a JSON string. `None`: it has something to escape, or is not UTF-8.
 fn quoted(text: &mut Text<'_>, value: &[u8]) -> Option<()> {
     let plain = |byte: &u8| *byte >= b' ' && !matches!(byte, b'"' | b'\\');
     if !value.iter().all(plain) || !value.is_ascii() && core::str::from_utf8(value).is_err() {
@@ -184,11 +184,11 @@ pub fn start_time(stat: &[u8]) -> Option<u64> {
     (!matches!(state, b"Z" | b"X")).then_some(start)
 }
 
-/// Whether this configuration leaves a plain event plain: names no server, and, where a tool call could be judged, no
-/// guard. Words in it that mean something else only cost the short way.
+/// Whether an event is still plain with this configuration: it names no server and switches nothing on, such as the guard.
+/// Words that only look like that cost nothing but the short way.
 pub fn is_plain_configuration(text: &[u8], event: &[u8]) -> bool {
     let has = |word: &[u8]| find(text, word).is_some();
-    // What a session is given at its start is chosen there.
+    // The configuration also says what a session is given at its start.
     !same(event, b"SessionStart")
         && !same(event, b"session-start")
         && !text.contains(&b'\\')

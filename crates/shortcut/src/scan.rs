@@ -1,4 +1,4 @@
-//! Finds the end of the first JSON object in bytes that arrive piece by piece, and where its members lie.
+//! Finds the end of the first JSON object in bytes that arrive piece by piece, and where its members are.
 //!
 //! `notify` must stop reading when the payload is complete, because standard input may never be closed, and
 //! must pass the client's bytes on unchanged. So it neither waits for the end nor parses into values: this is a
@@ -8,7 +8,7 @@
 
 use core::ops::Range;
 
-/// Where a member of the outermost object lies. `key` is without its quotes, `value` as written.
+/// Where a member of the outermost object is. `key` is without its quotes, `value` as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     pub key: Range<usize>,
@@ -43,7 +43,7 @@ enum State {
     Bad,
 }
 
-/// Where in a number the reader is; the second half of the names may end one.
+/// Which part of a number was read last. A number may end after the last four of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Number {
     Minus,
@@ -56,11 +56,11 @@ enum Number {
     Exponent,
 }
 
-/// Where positions are kept: lists that grow, or what little memory there is before there is an allocator.
+/// Where positions are kept: in lists that grow, or in fixed arrays as long as there is no allocator.
 pub trait Memory {
-    /// How much is open around the reader.
+    /// How many brackets are open around the reader.
     fn depth(&self) -> usize;
-    /// The innermost of it: `{` or `[`.
+    /// The innermost open bracket: `{` or `[`.
     fn innermost(&self) -> Option<u8>;
     /// `false`: there is no room for more.
     fn open(&mut self, bracket: u8) -> bool;
@@ -69,7 +69,7 @@ pub trait Memory {
     fn member(&mut self, member: Member) -> bool;
 }
 
-/// Resumable; give it the whole buffer each time, it goes on where it stopped.
+/// Resumable: pass the whole buffer each time, and it continues where it stopped.
 #[derive(Debug)]
 pub struct Scanner<M> {
     at: usize,
@@ -85,12 +85,12 @@ impl<M: Memory> Scanner<M> {
         Scanner { at: 0, start: 0, state: State::Start, key: 0..0, value_start: 0, memory }
     }
 
-    /// Where the object's `{` stands.
+    /// The position of the object's `{`.
     pub fn start(&self) -> usize {
         self.start
     }
 
-    /// True while an object is open: something that wants to be a payload has begun.
+    /// Whether an object is open: something that may become a payload has begun.
     pub fn begun(&self) -> bool {
         self.memory.depth() > 0
     }
@@ -127,7 +127,7 @@ impl<M: Memory> Scanner<M> {
     fn text(&mut self, buffer: &[u8], key: bool) {
         let rest = &buffer[self.at..];
         let special = |b: u8| (b == b'"') | (b == b'\\') | (b < 0x20);
-        // Sixteen at a time without a branch for each: the compiler makes vector code of it.
+        // Sixteen at a time without a branch for each: the compiler turns this into vector code.
         let plain =
             rest.chunks_exact(16).take_while(|chunk| !chunk.iter().fold(false, |any, &b| any | special(b)));
         let from = plain.count() * 16;
@@ -154,7 +154,7 @@ impl<M: Memory> Scanner<M> {
         }
     }
 
-    /// A value ended before `end`; what may follow depends on what it stood in.
+    /// A value ended before `end`. If it belongs to the outermost object, its member is complete.
     fn value_ended(&mut self, end: usize) -> State {
         let member = || Member { key: self.key.clone(), value: self.value_start..end };
         if self.memory.depth() == 1 && !self.memory.member(member()) {

@@ -1,10 +1,10 @@
-//! The kernel, asked directly.
+//! System calls, made directly.
 
 use core::arch::asm;
 
 pub type Descriptor = i32;
 
-/// What the kernel refused, as its number.
+/// Why the kernel refused a call, as its number for that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused(pub i32);
 
@@ -136,7 +136,7 @@ pub fn effective_user() -> u32 {
     unsafe { call(number::EFFECTIVE_USER, [0; 5]) }.map_or(u32::MAX, |user| user as u32)
 }
 
-/// What the kernel says of the system: six texts in places of the same size.
+/// What `uname` says about the system: six texts, each in a field of the same size.
 #[derive(Debug)]
 pub struct SystemName([u8; SystemName::PLACE * 6]);
 
@@ -177,7 +177,7 @@ impl Address {
     }
 }
 
-/// A connection that does not wait: not for the server to take it, and not for anything else.
+/// A connection that never blocks: neither until the server accepts it, nor later.
 pub fn connect(address: &Address) -> Result<Descriptor, Refused> {
     const STREAM_NONBLOCKING_CLOSED_ON_EXEC: usize = 1 | 0o4000 | 0o2_000_000;
     // SAFETY: numbers only; then the address with its own length.
@@ -202,7 +202,7 @@ pub fn peer(socket: Descriptor) -> Option<u32> {
     (answered.is_ok() && length as usize == size_of_val(&peer)).then_some(user)
 }
 
-/// Sends the parts one after the other; says how many bytes of them went.
+/// Sends the parts one after the other; returns how many bytes were sent.
 pub fn send(socket: Descriptor, parts: [&[u8]; 3]) -> Result<usize, Refused> {
     const NO_SIGNAL: usize = 0x4000;
     #[repr(C)]
@@ -234,7 +234,7 @@ pub type Signals = u64;
 
 const CRASHES: [u32; 3] = [4, 7, 11];
 
-/// Every signal but those of a crash, which must not be held back.
+/// Every signal but those of a crash, which must not be blocked.
 const ALL_BUT_CRASHES: Signals = {
     let (mut signals, mut at) = (u64::MAX, 0);
     while at < CRASHES.len() {
@@ -252,7 +252,7 @@ fn signal_mask(how: usize, new: Signals) -> Signals {
     old
 }
 
-/// Holds signals back, so that a request to end does not end the hook; what they were before.
+/// Blocks signals, so that a request to end does not end the hook. Returns those that were blocked before.
 pub fn hold_signals() -> Signals {
     const BLOCK: usize = 0;
     signal_mask(BLOCK, ALL_BUT_CRASHES)
@@ -266,7 +266,7 @@ pub fn set_signals(signals: Signals) {
 /// Calls `handler`, which must not return, when this process crashes.
 pub fn on_crash(handler: extern "C" fn() -> !) {
     const RESTORER_GIVEN: usize = 0x0400_0000;
-    // The kernel wants to know how a handler returns, also of one that does not.
+    // The kernel wants to know how a handler returns, even if it never does.
     let action: [usize; 4] =
         [handler as *const () as usize, RESTORER_GIVEN, handler as *const () as usize, 0];
     for signal in CRASHES {

@@ -11,7 +11,7 @@ pub const PLAIN: [(&str, &str); 5] = [
     ("session_mode", "CLAUDE_SESSION_MODE"),
 ];
 
-/// What names the terminal's window.
+/// Fields that identify the terminal's window.
 pub const TERMINAL: [(&str, &str); 7] = [
     ("kitty_window_id", "KITTY_WINDOW_ID"),
     ("kitty_listen_on", "KITTY_LISTEN_ON"),
@@ -34,7 +34,7 @@ pub const NOT_PLAIN: [&str; 7] = [
     "GEMINI_SESSION_ID",
 ];
 
-/// The rest of what is asked for.
+/// The other variables that are read.
 const OTHERS: [&str; 6] = [
     "CLAUDE_HEADSPACE_SESSION_ID",
     "CLAUDE_SESSION_ID",

@@ -16,7 +16,7 @@ const USUAL_PAGE: usize = 4096;
 /// No event is larger than what a hook may send.
 const MAX_ROW: usize = 32 << 20;
 /// No id is higher: in a damaged page, an id may be any number.
-const LAST_ID: i64 = 1 << 53;
+pub(crate) const LAST_ID: i64 = 1 << 53;
 
 const ROWS: u8 = 13;
 const KEYS: u8 = 10;
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_bytes_are_reading_ends() {
+    fn reading_ends_whatever_the_bytes_are() {
         let dir = tempfile::tempdir().unwrap();
         let (db, path) = database(dir.path(), 60);
         let log = std::fs::read(crate::with_suffix(&path, "-wal")).unwrap();

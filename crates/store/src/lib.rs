@@ -2,6 +2,9 @@
 //!
 //! One connection writes (it belongs to the server's ledger thread, or to an offline command that holds the lock);
 //! readers have connections of their own, and with WAL neither side waits for the other.
+//!
+//! The store applies the engine of core to events, and knows nothing about HTTP, hooks or who uses it. Begin with
+//! [`schema`], then [`write`](mod@write).
 
 #![forbid(unsafe_code)]
 
@@ -18,6 +21,7 @@ pub mod write;
 
 use anyhow::{Context, Result};
 use fs_err as fs;
+use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::Durability;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -125,7 +129,9 @@ fn open_writer(path: &Path) -> Result<Connection> {
         // Both are written together: one without the other is damage, not a crash.
         let agents: bool = db.query_row("SELECT EXISTS (SELECT 1 FROM agents)", [], |row| row.get(0))?;
         if agents && read::queries::meta(&db, "marks")?.is_none() {
-            return Err(Damaged("what was done so far is not in it".into()).into());
+            return Err(
+                Damaged("there are agents, but no record of how far events were applied".into()).into()
+            );
         }
         Ok(())
     })();
@@ -179,10 +185,13 @@ fn open_beside_writer(path: &Path) -> Result<Connection> {
     db.busy_timeout(Duration::from_secs(5))?;
     db.pragma_update(None, "query_only", true)?;
     let found = schema::found_version(&db)?;
-    anyhow::ensure!(found <= schema::version(), "the database is of a newer headspace: update headspace");
+    anyhow::ensure!(
+        found <= schema::version(),
+        "the database was written by a newer headspace: update headspace"
+    );
     anyhow::ensure!(
         found == schema::version(),
-        "the database is of an older headspace: start the server once"
+        "the database was written by an older headspace: start the server once, which updates it"
     );
     Ok(db)
 }
@@ -220,15 +229,18 @@ fn damaged(error: anyhow::Error) -> anyhow::Error {
     if error.is::<Damaged>() { error } else { Damaged(format!("{error:#}")).into() }
 }
 
-/// Moves the database and its companions to `NAME.damaged-STAMP`.
+/// Moves the database and its companions to `NAME.damaged-STAMP`, or to a later stamp if there is a file of that name: what was
+/// put aside before is never replaced.
 pub fn quarantine(path: &Path) -> Result<PathBuf> {
-    let aside =
-        with_suffix(path, &format!(".damaged-{}", headspace_core::stamp::Stamp::now().0 / 1_000_000_000));
+    let now = Stamp::now().0 / 1_000_000_000;
+    let mut names = (now..).map(|stamp| with_suffix(path, &format!(".damaged-{stamp}")));
+    let is_free = |name: &PathBuf| ["", "-wal", "-shm"].iter().all(|end| !with_suffix(name, end).exists());
+    let aside = names.find(is_free).context("could not find a name for the damaged database")?;
     for companion in ["", "-wal", "-shm"] {
         let from = with_suffix(path, companion);
         if from.exists() {
             fs::rename(&from, with_suffix(&aside, companion))
-                .context("could not put the damaged database aside")?;
+                .context("could not move the damaged database aside")?;
         }
     }
     let _ = std::fs::remove_file(suspect_file(path));
@@ -271,6 +283,21 @@ mod tests {
     }
 
     #[test]
+    fn a_database_that_was_put_aside_is_not_replaced_by_the_next_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("headspace.db");
+        let aside: Vec<PathBuf> = (0..3)
+            .map(|number| {
+                std::fs::write(&path, format!("damaged {number}")).unwrap();
+                quarantine(&path).unwrap()
+            })
+            .collect();
+        for (number, kept) in aside.iter().enumerate() {
+            assert_eq!(std::fs::read_to_string(kept).unwrap(), format!("damaged {number}"));
+        }
+    }
+
+    #[test]
     fn a_truncated_database_is_noticed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("headspace.db");
@@ -295,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn room_in_the_log_leaves_no_trace_in_the_database() {
+    fn preallocating_the_log_leaves_no_trace_in_the_database() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("headspace.db");
         let db = open(&path).unwrap();

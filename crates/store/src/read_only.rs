@@ -62,7 +62,7 @@ fn open_without_log(path: &Path) -> Result<Connection> {
 fn check_version(db: &Connection) -> Result<()> {
     ensure!(
         schema::found_version(db)? == schema::version(),
-        "the database is of another version of headspace"
+        "the database was written by another version of headspace: make room on the disk, and start the server once"
     );
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! Copies what can still be read of a damaged database into a new one.
 
 use crate as store;
-use crate::carve::Pages;
+use crate::carve::{self, LAST_ID, Pages};
+use crate::flag;
 use crate::read::queries;
 use crate::write;
 use anyhow::{Context, Result, ensure};
@@ -10,8 +11,6 @@ use headspace_core::text;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
-/// No id is higher: in a damaged page, an id may be any number.
-const LAST_ID: i64 = 1 << 53;
 /// How many ids are tried one by one after the last readable event: more events than a few pages hold.
 const LOOK_ONE_BY_ONE_FOR: u32 = 5_000;
 /// How many ids are tried if a page of agents is damaged.
@@ -51,10 +50,7 @@ pub fn recover_events(source: &Path, into: &Connection) -> Result<Lost> {
             return recover_without_schema(source, into);
         }
     }
-    let last: i64 = damaged
-        .query_row("SELECT max(id) FROM events", [], |row| row.get(0))
-        .or_else(|_| damaged.query_row("SELECT seq FROM sqlite_sequence LIMIT 1", [], |row| row.get(0)))
-        .unwrap_or(i64::MAX);
+    let last: i64 = damaged.query_row("SELECT max(id) FROM events", [], |row| row.get(0)).unwrap_or(i64::MAX);
     let mut next = 1 + queries::newest(into)?;
     let (mut at, mut failures, mut lost) = (0, 0_u32, 0_i64);
     // The last event before the damage being skipped. All ids after it, up to the next readable event, are lost.
@@ -135,23 +131,7 @@ fn recover_without_schema(source: &Path, into: &Connection) -> Result<Lost> {
     for place in &found {
         let Some(row) = pages.event(*place) else { continue };
         let new = if keep_ids { row.id } else { next };
-        let stored = into
-            .prepare_cached(
-                "INSERT OR IGNORE INTO events(id, name, session_id, at, received_at, source, delivery_id, facts, body, flags)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 & 8)",
-            )?
-            .execute(rusqlite::params![
-                new,
-                row.name,
-                row.session_id,
-                row.at,
-                row.received_at,
-                row.source,
-                row.delivery_id,
-                row.facts,
-                row.body,
-                row.flags,
-            ])?;
+        let stored = insert(into, new, &row)?;
         if stored > 0 {
             next = new + 1;
         }
@@ -244,28 +224,44 @@ fn copy_after(
     // Pages in the wrong order could otherwise lead back to where we were, forever.
     ensure!(id > at && id < LAST_ID && is_whole(row), DamagedRow);
     let new = if keep_id { id } else { *next };
-    // The copy from before the damage wins; the same delivery again is the same event.
-    let copied = into
-        .prepare_cached(
-            "INSERT OR IGNORE INTO events(id, name, session_id, at, received_at, source, delivery_id, facts, body, flags)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-        )?
-        .execute(rusqlite::params![
-            new,
-            row.get::<_, String>(1)?,
-            row.get::<_, String>(2)?,
-            row.get::<_, i64>(3)?,
-            row.get::<_, i64>(4)?,
-            row.get::<_, String>(5)?,
-            row.get::<_, Option<String>>(6)?,
-            row.get::<_, Option<String>>(7)?,
-            row.get::<_, String>(8)?,
-            row.get::<_, i64>(9)?,
-        ])?;
+    let row = carve::Row {
+        id,
+        name: row.get(1)?,
+        session_id: row.get(2)?,
+        at: row.get(3)?,
+        received_at: row.get(4)?,
+        source: row.get(5)?,
+        delivery_id: row.get(6)?,
+        facts: row.get(7)?,
+        body: row.get(8)?,
+        flags: row.get(9)?,
+    };
+    let copied = insert(into, new, &row)?;
     if copied > 0 {
         *next = new + 1;
     }
     Ok(Some(id))
+}
+
+/// Stores an event under the id `new`; returns how many rows that made. An event that is there already wins: it is the copy from
+/// before the damage, or the same delivery. Of the flags only [`flag::HOOK`] is kept; a replay sets the others.
+fn insert(into: &Connection, new: i64, row: &carve::Row) -> Result<usize> {
+    let mut statement = into.prepare_cached(
+        "INSERT OR IGNORE INTO events(id, name, session_id, at, received_at, source, delivery_id, facts, body, flags)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?;
+    Ok(statement.execute(rusqlite::params![
+        new,
+        row.name,
+        row.session_id,
+        row.at,
+        row.received_at,
+        row.source,
+        row.delivery_id,
+        row.facts,
+        row.body,
+        row.flags & flag::HOOK,
+    ])?)
 }
 
 /// Whether every column holds what an event has there, and the body is a complete object.

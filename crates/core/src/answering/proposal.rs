@@ -9,8 +9,8 @@ pub fn file_of<'a>(tool: &str, input: &'a Value) -> Option<&'a str> {
         .flatten()
 }
 
-/// The file before and after. A file that is not known, or in which the text to replace is not found, is as good as the
-/// text that is to be replaced: what would change can still be shown. `None`: the call makes no sense.
+/// The file before and after. If the file is not known, or the text to replace is not in it, only that text before and after:
+/// it still shows what would change. `None`: the call makes no sense.
 pub fn change(tool: &str, input: &Value, file: Option<&str>) -> Option<(String, String)> {
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(String::from);
     match tool {
@@ -61,7 +61,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_change_is_worked_out_in_the_file_or_without_it() {
+    fn a_change_is_computed_with_the_file_or_without_it() {
         let file = Some("one\ntwo\nthree two\n");
         let both = |old: &str, new: &str| Some((old.to_string(), new.to_string()));
         for (tool, input, file, wanted) in [

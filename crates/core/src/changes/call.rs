@@ -19,7 +19,7 @@ pub const SIGNS: &[&str] = &[
     "*** Begin Patch",
 ];
 
-/// How the fields of a call are called: by tool, in the words of the clients.
+/// What clients call the fields of a call, by tool.
 struct Tool {
     names: &'static [&'static str],
     path: &'static [&'static str],
@@ -120,7 +120,7 @@ fn structured(hunks: &Value) -> Option<String> {
         let (old, new) = ((number("oldStart"), number("oldLines")), (number("newStart"), number("newLines")));
         text += &format!("@@ -{},{} +{},{} @@\n", old.0, old.1, new.0, new.1);
         for line in hunk.get("lines").and_then(Value::as_array).into_iter().flatten() {
-            // A line break inside a line would make a second line of it, with a sign of its own.
+            // A line break inside a line would turn it into two lines, each with its own sign.
             text += &line.as_str().unwrap_or_default().replace('\n', " ");
             text.push('\n');
         }
@@ -128,7 +128,7 @@ fn structured(hunks: &Value) -> Option<String> {
     Some(text)
 }
 
-/// From what was asked for: the old and the new text of each replacement, or the whole of a file that was written.
+/// The diff according to the call's input: the old and the new text of each replacement, or a whole file that was written.
 fn from_input(tool: &Tool, input: &Value, created: bool) -> String {
     let of = |input: &Value| {
         let (old, new) =

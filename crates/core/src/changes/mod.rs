@@ -1,5 +1,5 @@
-//! The files an agent edited, with how many lines came and went and the diffs, from its events. Pure: events in, changes
-//! out. What a shell command did to files is not in any event, so it is not here.
+//! The files an agent edited, with the number of added and removed lines and the diffs, from its events. Pure: events in,
+//! changes out. What a shell command did to files is not in any event, so it is not here. Begin with [`Collector`].
 
 mod call;
 mod patch;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// The events from which changes are worked out.
+/// The events that say what was changed.
 pub const EVENT_NAMES: [&str; 3] = ["PostToolUse", observed::TOOL_USE, observed::TOOL_RESULT];
 /// Bytes of diffs in one answer: the newest are kept, counts are always whole.
 const MAX_DIFF_BYTES: usize = 1 << 20;
@@ -61,7 +61,8 @@ pub struct FileEdit {
     /// The hunks of a unified diff. A hunk whose place in the file is not known begins with `@@ … @@`. Empty: left out
     /// because there are too many newer ones, see `cut`.
     pub diff: String,
-    /// Text is missing: the event was stored shortened, or the diff is too long. The counts are then the least there were.
+    /// Text is missing: the event was stored shortened, or the diff is too long. Then there were at least as many lines as
+    /// the counts say.
     #[serde(default)]
     pub cut: bool,
 }
@@ -99,9 +100,9 @@ pub struct Collector {
     root: Option<String>,
     files: Vec<FileChange>,
     by_path: HashMap<String, usize>,
-    /// Calls the transcript told about, until their result is known.
+    /// Calls that the transcript reported, until their result is known.
     open: VecDeque<(String, Vec<Edited>)>,
-    /// Calls that were counted: hooks and transcript may both tell about one.
+    /// Calls that were counted: a hook and the transcript may report the same one.
     counted: HashSet<String>,
     /// Edits with a diff, oldest first: file, edit, bytes.
     diffs: VecDeque<(usize, usize, usize)>,

@@ -245,7 +245,7 @@ fn by_directory(agent: &Agent, origin: &EventOrigin, event: &Event) -> bool {
     let shared = origin.place.shared_process || agent.place.shared_process;
     let held = agent.ended_at.is_none()
         && match shared {
-            // Every terminal has the same process behind it; only `/clear` goes on where another session was.
+            // Every terminal has the same process behind it; only `/clear` continues where another session was.
             true => !(event.name == "SessionStart" && event.text("source") == Some("clear")),
             false => agent.place.process().is_some_and(|process| lives(process, event)),
         };

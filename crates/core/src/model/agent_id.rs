@@ -1,12 +1,12 @@
-//! Which agent: a number on the machine that runs it, and with that machine's name before it everywhere else.
+//! An agent's id: a number on the machine that runs it; everywhere else, the machine's name comes before the number.
 
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// What stands before the slash: a machine of one's own, or a hub's number for one. Kept inline, so that an id is copied
-/// like a number.
+/// The part before the slash: the name of one of the user's machines, or a hub's number for one. Kept inline, so that an id is
+/// copied like a number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MachineName {
     bytes: [u8; MachineName::LONGEST],
@@ -17,7 +17,7 @@ impl MachineName {
     /// As long as a label of a host name may be.
     pub const LONGEST: usize = 63;
 
-    /// Letters, digits, dots, dashes and underscores, not starting with punctuation: it stands in addresses, in window
+    /// Letters, digits, dots, dashes and underscores, not starting with punctuation: it is used in addresses, in window
     /// titles and among the arguments of commands.
     pub fn new(name: &str) -> Option<MachineName> {
         let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');

@@ -77,7 +77,7 @@ pub struct AgentView {
     /// The machine whose board it is from, as the user calls it; `None` for this one.
     #[serde(default)]
     pub machine: Option<MachineName>,
-    /// The line to that machine is cut since then: what is shown is what it said last.
+    /// Since when the line to that machine has been cut: what is shown is what it said last.
     #[serde(default)]
     pub not_heard_since: Option<Stamp>,
     /// What resumes its session from here, if it is on another machine.
@@ -124,11 +124,10 @@ pub struct AgentView {
     pub source: Source,
     pub source_at: Stamp,
     pub confidence: Confidence,
-    /// Its client is one that says nothing at denials and interrupts, and it has said nothing for a while: what is
-    /// shown may be over.
+    /// Its client does not report denials and interrupts, and it has been silent for a while: what is shown may be over.
     #[serde(default)]
     pub unconfirmed: bool,
-    /// Its row in a list, for who cannot work it out: the page.
+    /// Its row in a list, for the page, which cannot compute it.
     #[serde(default)]
     pub summary: Summary,
 }

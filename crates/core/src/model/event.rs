@@ -59,13 +59,13 @@ pub mod observed {
         /// A session found on disk that hooks never reported. Body: `cwd`, `transcript_path`, `timestamp` (of its
         /// newest line), `git_branch`, `entrypoint`, `version`, and the process that runs it, if known.
         SESSION_FOUND = "SessionFound";
-        /// The user said yes to a tool call: the transcript tells at once, the hook when the tool has ended. Body:
+        /// The user said yes to a tool call: the transcript says so at once, the hook when the tool has ended. Body:
         /// `tool_use_id`, `uuid`, `timestamp`.
         ALLOWED = "TranscriptAllowed";
         /// Who decided about a tool call that a person answered through headspace. Body: `tool_use_id`, `decided_by` (`hook`,
         /// `user_temporary`, …), `uuid`, `timestamp`.
         DECIDED = "TranscriptDecided";
-        /// The process in whose terminal a session sits was found, where hooks could not tell it. Body: `claude_pid`,
+        /// The process in whose terminal a session is shown was found; its hooks could not report it. Body: `claude_pid`,
         /// `claude_pid_start`, `tmux_pane` and `terminal` if they are known.
         PROCESS_FOUND = "ProcessFound";
         /// The client's process is gone. Body: `claude_pid`, `claude_pid_start`.
@@ -111,7 +111,7 @@ pub struct Facts {
     pub project: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The living ones of the processes the engine asked about ([`crate::engine::World::asks`]).
+    /// Which of the processes the engine asked about are alive ([`crate::engine::World::asks`]).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alive: Vec<Process>,
     /// It comes from another machine, whose processes cannot be checked here.

@@ -1,4 +1,4 @@
-//! An agent on one line: what every list of agents shows of it. Worked out here and nowhere else, so that the dashboard,
+//! An agent on one line: what every list of agents shows of it. Computed here and nowhere else, so that the dashboard,
 //! `status`, `top` and the status lines never disagree about order, words or ages.
 
 use crate::model::{AgentId, AgentView, Group, MachineName, Status, hints};
@@ -11,8 +11,8 @@ use std::time::Duration;
 const MAX_LINE_CHARS: usize = 240;
 
 words! {
-    /// What the age of a row counts: how long it waits for you, works, has been quiet, is gone, or how long its machine
-    /// has not been heard.
+    /// What the age of a row counts: how long the agent has waited for you, worked, been quiet or been gone, or for how long
+    /// nothing has come from its machine.
     AgeKind {
         Waiting = "waiting", Working = "working", Quiet = "quiet", Ended = "ended", NotHeard = "not_heard",
     }
@@ -39,8 +39,8 @@ impl AgeKind {
 /// The words of an agent's row, and its place among the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// "api · fix-auth": the project, and what tells this agent from its neighbors there; before it the machine, if that
-    /// is another one: "devbox: api · fix-auth".
+    /// "api · fix-auth": the project, and what distinguishes this agent from its neighbors there. For another machine's
+    /// agent, the machine comes first: "devbox: api · fix-auth".
     pub title: String,
     /// What a person reads about its group: "needs you", "working?" for one that has been silent for hours, "ended".
     pub label: String,
@@ -49,7 +49,7 @@ pub struct Summary {
     /// What the row's age counts from. An age itself would be old when it arrives.
     pub since: Stamp,
     pub age_kind: AgeKind,
-    /// Rows stand in the order of this text.
+    /// Rows are sorted by this text.
     pub order: String,
     /// Folded away at the foot of the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -175,8 +175,8 @@ impl AgentView {
         }
     }
 
-    /// "api · fix-auth": the project, and what tells this agent from its neighbors there. The machine comes first, because
-    /// the end is what a narrow column cuts.
+    /// "api · fix-auth": the project, and what distinguishes this agent from its neighbors there. The machine comes first,
+    /// because a narrow column cuts the end.
     pub fn title(&self) -> String {
         let title = match &self.project {
             Some(project) if *project != self.name => format!("{project} · {}", self.name),
@@ -194,11 +194,11 @@ impl AgentView {
             let reason = self.end_reason.as_deref().map(in_words);
             return reason.map_or("ended".to_owned(), |reason| format!("ended: {reason}"));
         }
-        let told = || self.current_command.as_ref().and_then(|command| command.instruction.as_deref());
+        let instruction = || self.current_command.as_ref().and_then(|command| command.instruction.as_deref());
         let detail = self.status_detail.as_deref();
         let text = match self.group {
             Group::Error => return self.error.as_deref().or(detail).map(in_words).unwrap_or_default(),
-            Group::NeedsYou | Group::Working | Group::Background => detail.or_else(told),
+            Group::NeedsYou | Group::Working | Group::Background => detail.or_else(instruction),
             Group::Done | Group::Idle => detail.or(self.last_said.as_deref()),
         };
         text.or(self.cwd.as_deref()).map(bounded).unwrap_or_default()
@@ -217,11 +217,11 @@ impl AgentView {
         }
     }
 
-    /// Its place in every list: who needs a person first and of those who waits longest; then by group. Who works
-    /// keeps its place by when its command began, because a list that is sorted by activity never stands still; the
-    /// quiet ones come most recently active first, ended ones last.
+    /// Its place in every list. Agents that need a person come first, the one that has waited longest at the top; the others
+    /// follow by group. Working agents are sorted by when their commands began, because a list sorted by activity would
+    /// never stand still; quiet ones by their last activity, the latest first; ended ones come last.
     ///
-    /// As a text, because the page sorts too, and its numbers do not hold nanoseconds.
+    /// It is a text because the page sorts too, and its numbers do not hold nanoseconds.
     pub fn order(&self) -> String {
         let within = match self.group {
             Group::NeedsYou => self.waiting_since.unwrap_or(self.last_active_at).0,
@@ -231,7 +231,7 @@ impl AgentView {
             Group::Error | Group::Done | Group::Idle => self.last_active_at.0.saturating_neg(),
         };
         let ended = u8::from(self.ended_at.is_some());
-        // With the sign bit turned, negative numbers come before the others as text, too.
+        // With the sign bit flipped, negative numbers come before the others as text, too.
         let machine = self.machine.map_or(String::new(), |machine| machine.to_string());
         format!(
             "{ended}{}{:016x}{:016x}{machine}",
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_stand_in_the_order_of_need_then_of_waiting() {
+    fn rows_are_sorted_by_need_then_by_waiting_time() {
         let waits = |id: i64, since: i64| {
             agent(|a| (a.id, a.group, a.waiting_since) = (id.into(), Group::NeedsYou, Some(Stamp(since))))
         };
@@ -370,7 +370,7 @@ mod tests {
             ("not heard since 4 m", "needs you?")
         );
         assert_eq!((cut.group, &cut.summary.order), (heard.group, &heard.summary.order));
-        // The same number and the same times here and there: two rows with a place of their own.
+        // The same number and the same times here and there: still two rows, each with its own place.
         let here = agent(|a| (a.group, a.waiting_since) = (Group::NeedsYou, Some(Stamp(5_000))));
         assert_ne!(here.order(), heard.summary.order);
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Whether any text in it, key or value, could show as something else than it is.
+/// Whether any text in it, key or value, could look like something else than it is.
 pub fn any(value: &Value) -> bool {
     match value {
         Value::String(text) => text.chars().any(is_deceptive),
@@ -14,8 +14,8 @@ pub fn any(value: &Value) -> bool {
     }
 }
 
-/// Controls (a carriage return overwrites what stands before it), characters that turn the direction of writing, and
-/// characters that are invisible. Line feed and tab are text; joiners are too, because scripts and emoji need them.
+/// Control characters (a carriage return overwrites what comes before it), characters that change the direction of writing,
+/// and invisible characters. Line feed and tab are text; so are joiners, because scripts and emoji need them.
 pub fn is_deceptive(c: char) -> bool {
     match c {
         '\n' | '\t' => false,

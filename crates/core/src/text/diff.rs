@@ -2,7 +2,7 @@
 
 use similar::{Algorithm, TextDiff};
 
-/// Over so many lines on a side, the shortest diff is not searched for: the time grows with their product.
+/// With more lines than this on a side, no diff is computed: the time grows with the product of the two.
 const MAX_COMPARED_LINES: usize = 2_000;
 /// The head of a hunk whose place in the file is not known.
 const SOMEWHERE: &str = "@@ … @@";

@@ -1,4 +1,4 @@
-//! The part of a long text in which searched words stand, on one line, with the words marked.
+//! The part of a long text that has the words of a search, on one line, with the words marked.
 
 use crate::text::one_line;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! Makes foreign text harmless before it reaches a terminal or markup.
+//! Text: makes what comes from outside harmless before it reaches a terminal or markup, and brings it into the form in which
+//! it is shown or stored.
 
 pub mod cut;
 pub mod deceptive;
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_mean_nothing_on_one_line() {
+    fn markdown_becomes_plain_words() {
         for (text, expected) in [
             ("**Split** the `parser`", "Split the parser"),
             ("## Done\n\n- **50** of 50\n- snake_case * 2", "Done\n\n50 of 50\nsnake_case * 2"),

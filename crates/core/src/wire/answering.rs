@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[serde(default)]
 pub struct AnswerStatus {
     pub on: bool,
-    /// Some key counts.
+    /// Some key is valid.
     pub unlocked: bool,
-    /// The key sent with the request does.
+    /// The key sent with the request is valid.
     pub mine: bool,
     /// Dialogs whose hooks wait for an answer.
     pub waiting: usize,
@@ -18,10 +18,10 @@ pub struct AnswerStatus {
     pub keys: Vec<AnswerKey>,
 }
 
-/// One that may answer: a page that was unlocked, or `top` on a terminal.
+/// A page that was unlocked, or `top` on a terminal: it may answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnswerKey {
-    /// Ends it: `POST /api/answer/lock {"id": …}`.
+    /// `POST /api/answer/lock {"id": …}` ends it.
     pub id: u64,
     pub surface: crate::model::Surface,
     /// The terminal it was unlocked from.

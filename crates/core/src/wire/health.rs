@@ -6,7 +6,7 @@ use crate::text::numbers::duration;
 use crate::text::one_line;
 use serde::{Deserialize, Serialize, Serializer};
 
-/// `GET /health`: who is there.
+/// `GET /health`: which server this is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Health {
     pub status: String,
@@ -37,11 +37,11 @@ pub struct HookStatus {
     pub last_event_ago: Option<f64>,
     pub last_event_type: Option<String>,
     pub events_received: u64,
-    /// Seconds between two looks at what the client writes.
+    /// Seconds between two checks of what the client writes.
     #[serde(serialize_with = "whole_if_whole")]
     pub polling_interval: f64,
     pub config: PollingPace,
-    /// Whether our hooks are in the settings; `None` until the server has looked.
+    /// Whether our hooks are in the settings; `None` until the server has checked.
     pub hooks: Option<String>,
     /// They are not, and no events arrive by other means.
     pub hooks_missing: bool,
@@ -105,7 +105,7 @@ impl HookHealth {
     }
 }
 
-/// How often the server looks at what the client writes, in seconds.
+/// How often the server checks what the client writes, in seconds.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PollingPace {

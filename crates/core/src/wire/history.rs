@@ -17,7 +17,7 @@ pub struct StoredEvent {
     pub received_at: Stamp,
     pub source: String,
     pub duplicate: bool,
-    /// The client that sent it. What headspace saw by itself names none: there it is the agent's.
+    /// The client that sent it. An event that headspace saw by itself names none: then it is the agent's client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     pub body: Value,
@@ -27,7 +27,7 @@ pub struct StoredEvent {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct EventsPage {
     pub events: Vec<StoredEvent>,
-    /// The server did not look further than this id: there may be more beyond it.
+    /// The server did not search beyond this id: there may be more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub looked_to: Option<i64>,
     /// There may be more: before this id, or after it if that was asked.
@@ -35,7 +35,7 @@ pub struct EventsPage {
     pub next: Option<i64>,
 }
 
-/// `GET /api/events/names`: the names of all stored events, in the order of the alphabet.
+/// `GET /api/events/names`: the names of all stored events, in alphabetical order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct EventNames {
     pub names: Vec<String>,
@@ -60,7 +60,7 @@ pub struct StoredTurn {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hit {
     pub agent_id: i64,
-    /// The agent's title, as in every list; empty if it is not known any more.
+    /// The agent's title, as in every list; empty if the agent no longer exists.
     #[serde(default)]
     pub title: String,
     #[serde(default)]

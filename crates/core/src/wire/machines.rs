@@ -1,9 +1,9 @@
-//! How the lines to other machines are: what the server answers, `machines list` prints and `doctor` judges.
+//! The state of the lines to other machines: what the server answers, `machines list` prints and `doctor` checks.
 
 use crate::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
-/// Whether a machine is heard.
+/// Whether something comes from a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LineState {
@@ -28,7 +28,7 @@ impl LineState {
     }
 }
 
-/// One machine, and how the line to it is.
+/// One machine, and the state of the line to it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MachineStatus {
@@ -37,31 +37,31 @@ pub struct MachineStatus {
     pub ssh: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
-    /// What keeps the line.
+    /// The command that keeps the line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<String>,
     pub state: LineState,
-    /// Since when it has that state.
+    /// Since when it has been in that state.
     pub since: Option<Stamp>,
     pub not_heard_since: Option<Stamp>,
-    /// Why it is not heard.
+    /// Why nothing comes from it.
     pub error: Option<String>,
     /// What the machine calls itself, and which headspace it runs.
     pub host: Option<String>,
     pub version: Option<String>,
     /// Its agents that have not ended.
     pub agents: usize,
-    /// Agents there was no room for.
+    /// Agents that were left out because there were too many.
     pub left_out: u64,
-    /// Lines that made no sense.
+    /// Lines that could not be read.
     pub not_understood: u64,
-    /// How often it was tried in vain, and when it is tried next.
+    /// How many attempts have failed, and when the next one is due.
     pub tries: u32,
     pub next_try_at: Option<Stamp>,
 }
 
 impl MachineStatus {
-    /// An entry of the configuration that no line can be kept for.
+    /// An entry of the configuration that cannot be used.
     pub fn unusable(name: &str, why: &str) -> MachineStatus {
         MachineStatus {
             name: name.to_owned(),

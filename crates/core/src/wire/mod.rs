@@ -50,7 +50,7 @@ impl GroupWords {
     }
 }
 
-/// `GET /api/board`: the agents as a list, and how the receiver is.
+/// `GET /api/board`: the agents as a list, and the receiver's status.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BoardPage {
     pub receiver: HookStatus,
@@ -77,7 +77,7 @@ pub struct LoginCode {
     pub code: String,
 }
 
-/// `POST /api/prune`. A server that needs longer says so, and is asked again.
+/// `POST /api/prune`. A server that needs longer says so, and the client asks again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PruneAnswer {
     pub status: String,

@@ -1,4 +1,4 @@
-//! `GET /api/stats`.
+//! Statistics: what happened, how long agents waited for their user, and what was spent.
 
 use crate::stamp::Stamp;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ pub struct DayStats {
 }
 
 impl DayStats {
-    /// With minutes of two digits behind the point.
+    /// With minutes rounded to two decimals.
     pub fn rounded(mut self) -> DayStats {
         let round = |minutes: &mut f64| *minutes = (*minutes * 100.0).round() / 100.0;
         self.waited_by_kind.values_mut().for_each(round);
@@ -78,7 +78,7 @@ impl SpentStats {
 pub struct LongWait {
     pub interaction_id: i64,
     pub agent_id: i64,
-    /// The agent's title, as in every list; empty if it is not known any more.
+    /// The agent's title, as in every list; empty if the agent no longer exists.
     #[serde(default)]
     pub title: String,
     pub kind: String,

@@ -21,7 +21,7 @@ fn delivered(choice: &str, more: Value) -> Tell {
     step(AnswerState::Delivered, json!({"choice": choice, "by": "web"})).with(more)
 }
 
-/// A Bash call that asks, and somebody waits for its answer.
+/// A Bash call that asks, and a hook waits for its answer.
 fn held() -> Vec<Tell> {
     vec![start("startup"), prompt("go"), pre("Bash", "t1"), asks("Bash"), step(AnswerState::Open, json!({}))]
 }
@@ -35,7 +35,7 @@ fn due(story: &Story) -> Vec<Option<AnswerState>> {
 }
 
 #[test]
-fn an_ask_that_is_held_can_be_answered_until_somebody_did() {
+fn a_held_ask_can_be_answered_until_someone_has() {
     let mut story = Story::of(held());
     assert_eq!(story.look(), "awaiting_input attention Allow Bash: npm test");
     let answer = story.view().interactions[0].answer.clone();
@@ -46,7 +46,7 @@ fn an_ask_that_is_held_can_be_answered_until_somebody_did() {
 }
 
 #[test]
-fn a_delivered_answer_closes_the_dialog_and_the_turn_goes_on() {
+fn a_delivered_answer_closes_the_dialog_and_the_turn_continues() {
     for (choice, more, turn) in [
         ("allow", json!({}), None),
         ("deny", json!({"message": "another name"}), Some("user:answer another name")),
@@ -126,7 +126,7 @@ fn whatever_closes_a_held_ask_says_how_it_ended() {
 }
 
 #[test]
-fn a_call_that_ends_before_delivery_is_heard_of_is_judged_when_it_is() {
+fn a_call_that_ends_before_its_delivery_is_reported_is_judged_when_it_is() {
     let early = held().into_iter().chain([claimed("allow"), post("Bash", "t1")]);
     let mut story = Story::of(early);
     assert_eq!(due(&story), [Some(AnswerState::LostToTerminal)]);

@@ -77,7 +77,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "idle idle",
         ),
         (
-            "a turn that goes on after its Stop",
+            "a turn that continues after its Stop",
             vec![prompt("W"), says("busy"), stop("Done."), says("busy")],
             "processing working Thinking",
         ),
@@ -117,7 +117,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "idle idle",
         ),
         (
-            "shells that no hook told about",
+            "shells that no hook reported",
             vec![start("startup"), says("shell")],
             "idle working 1 background task",
         ),
@@ -142,7 +142,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "idle idle",
         ),
         (
-            "a Stop that is heard of after the client was seen at rest ended the turn",
+            "a Stop that arrives after the client was seen at rest ended the turn",
             vec![prompt("W"), says("busy"), says("idle"), stop("All done.").ago(1)],
             "idle idle",
         ),
@@ -158,7 +158,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "idle idle",
         ),
         (
-            "a prompt that is heard of after the client was seen at work is that work",
+            "a prompt that arrives after the client was seen at work is that work",
             vec![start("startup"), says("busy"), prompt("W").ago(1), stop("Done.")],
             "idle idle",
         ),
@@ -247,7 +247,7 @@ fn one_session_in_two_terminals_is_two_agents() {
     story.alive = vec![8];
     story.tell(of_pid(tell(observed::PROCESS_GONE, json!({})), 8));
     assert!(status(&story, 8).1);
-    // The session is free now, so whoever resumes it is not a third agent.
+    // The session is free now, so the process that resumes it is not a third agent.
     story.alive = vec![9];
     assert!(!story.tell(of_pid(start("resume"), 9)).is_new_agent);
 }

@@ -22,7 +22,7 @@ fn placed(first: Value, then: Vec<Tell>, second: Tell, alive: &[u32]) -> (Method
 }
 
 #[test]
-fn the_first_strategy_that_answers_places_a_new_session() {
+fn the_first_strategy_that_finds_an_agent_places_a_new_session() {
     let fresh = |fields: Value| start("startup").with(fields);
     let cases: Vec<Case> = vec![
         (

@@ -33,7 +33,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "awaiting_input attention Which one?",
         ),
         (
-            "PreToolUse after consent is no question",
+            "PreToolUse after consent is not a question",
             after(vec![
                 asks("AskUserQuestion"),
                 pre("AskUserQuestion", "t1").with(json!({"consented": true})),
@@ -46,12 +46,12 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "idle idle",
         ),
         (
-            "an idle notice at once without a Stop: broken off",
+            "an idle notice at once without a Stop: interrupted",
             after(vec![pre("Bash", "t1"), notice("idle_prompt").with(json!({"idle_at_once": true}))]),
             "idle idle interrupted",
         ),
         (
-            "a turn without an answer after Esc was broken off",
+            "a turn without an answer after Esc was interrupted",
             after(vec![tell("Interrupt", json!({})), stop("").with(json!({"no_answer": true}))]),
             "idle idle interrupted",
         ),

@@ -195,7 +195,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "processing working Thinking",
         ),
         (
-            "a late PreToolUse of a call that goes on still counts",
+            "a late PreToolUse of a call that is still running counts",
             after(vec![pre("Read", "t2"), pre("Bash", "t1").ago(1), post("Read", "t2")]),
             "processing working Bash: npm test",
         ),
@@ -205,7 +205,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "processing working Thinking",
         ),
         (
-            "a late request of a call that goes on still asks",
+            "a late request for a call that is still running asks",
             after(vec![pre("Bash", "t1"), pre("Read", "t2"), post("Read", "t2"), asks("Bash").ago(2)]),
             bash,
         ),
@@ -258,7 +258,7 @@ fn the_same_event_twice_counts_once() {
             ("the client's own time is the same", vec![dated(json!("12:00")), dated(json!("12:00"))], 1),
             ("the same as a number", vec![dated(json!(1794)), dated(json!(1794))], 1),
             ("another time of the client's", vec![dated(json!("12:00")), dated(json!("12:01"))], 2),
-            ("no time is none", vec![dated(json!(null)), dated(json!(null))], 2),
+            ("null is not a time", vec![dated(json!(null)), dated(json!(null))], 2),
         ],
         |(rule, ..)| rule.to_string(),
         |(rule, tells, wanted)| {
@@ -330,7 +330,7 @@ fn unseen_and_error_come_and_go() {
                 Group::Error,
             ),
             (
-                "an error that is told after the idle notice counts",
+                "an error that is reported after the idle notice counts",
                 vec![prompt("W"), notice("idle_prompt").with(json!({"idle_at_once": true})), failed.clone()],
                 true,
                 Some("rate_limit"),

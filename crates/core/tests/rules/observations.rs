@@ -125,7 +125,7 @@ fn an_error_seen_in_the_transcript_is_an_error() {
 }
 
 #[test]
-fn a_subagent_that_was_stopped_works_no_longer_and_its_parent_goes_on() {
+fn a_subagent_that_was_stopped_no_longer_works_and_its_parent_continues() {
     let inside = |name: &str, uuid: &str| tell(name, json!({"uuid": uuid})).inside("a1");
     let mut story = Story::of([
         prompt("W"),
@@ -217,7 +217,7 @@ fn a_status_line_without_usage_clears_the_usage_unless_the_conversation_was_resu
                 vec![start("startup"), measured(5000), unused(json!(0))],
                 None,
             ),
-            ("a line that says nothing of it", vec![used(5000), tell("StatusLine", json!({}))], Some(5000)),
+            ("a line that does not mention it", vec![used(5000), tell("StatusLine", json!({}))], Some(5000)),
             ("after clear", vec![used(5000), start("clear").of("s2"), unused(json!(0)).of("s2")], None),
             ("resumed", vec![start("resume"), measured(5000), unused(Value::Null)], Some(5000)),
             ("… and measured since", vec![start("resume"), used(5000), unused(Value::Null)], None),

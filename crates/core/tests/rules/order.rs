@@ -85,7 +85,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "awaiting_input attention Allow Bash: npm test",
         ),
         (
-            "a subagent's late request of a call that goes on still asks",
+            "a subagent's late request for a call that is still running still asks",
             after(vec![
                 pre("Bash", "t1").inside("a1"),
                 pre("Read", "t2").inside("a1"),
@@ -125,7 +125,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "idle idle interrupted",
         ),
         (
-            "an MCP server's answer closes the dialog that only a notification told of",
+            "an MCP server's answer closes the dialog that only a notification reported",
             after(vec![
                 pre("mcp__jira__ask", "t1"),
                 notice("elicitation_dialog"),

@@ -1,4 +1,4 @@
-//! Prompts that wait, and stops: what a person wants of an agent is part of its state, until its turn is over.
+//! Prompts that wait, and stops: what a person wants from an agent is part of its state until its turn is over.
 
 use crate::story::*;
 use headspace_core::model::observed;
@@ -16,7 +16,7 @@ fn stop_request(state: &str) -> Tell {
 }
 
 #[test]
-fn a_prompt_waits_until_it_is_heard_of_again() {
+fn a_prompt_waits_until_it_is_reported_as_sent_or_dropped() {
     let mut story = Story::new();
     for one in [prompt("W"), reply("a", "queued", None), reply("b", "queued", None)] {
         story.tell(one);

@@ -31,7 +31,7 @@ impl Tell {
         self
     }
 
-    /// Late by so many events: stamped between two of those before it.
+    /// Late by this many events: stamped between two of those before it.
     pub fn ago(mut self, events: u64) -> Tell {
         self.ago = Duration::from_millis(events * 1000 + 500);
         self
@@ -103,7 +103,7 @@ pub struct Story {
     pub world: World,
     pub now: Stamp,
     pub outcomes: Vec<Outcome>,
-    /// Pids that live.
+    /// Pids of living processes.
     pub alive: Vec<u32>,
 }
 

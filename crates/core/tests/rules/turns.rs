@@ -180,7 +180,7 @@ fn turns_hold_what_was_said() {
             vec![prompt("W"), turn_end("Fine."), stop("Fine.")],
             vec!["user:command W", "agent:completion Fine."],
         ),
-        ("a prompt no hook told", vec![start("startup"), typed("W")], vec!["user:command W"]),
+        ("a prompt that no hook reported", vec![start("startup"), typed("W")], vec!["user:command W"]),
         (
             "… whose hook comes after all",
             vec![start("startup"), typed("W"), prompt("W")],
@@ -188,12 +188,12 @@ fn turns_hold_what_was_said() {
         ),
         ("… or came before", vec![prompt("W"), typed("W")], vec!["user:command W"]),
         (
-            "the same prompt twice is two, told twice each",
+            "the same prompt twice is two, each reported twice",
             vec![prompt("W"), typed("W"), prompt("W"), typed("W ")],
             vec!["user:command W", "user:command W"],
         ),
         (
-            "what stands in a prompt's place but nobody typed",
+            "texts in the place of a prompt that nobody typed",
             vec![
                 start("startup"),
                 typed("<local-command-stdout>"),

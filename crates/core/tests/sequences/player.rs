@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 pub enum Reading {
     /// At once after each hook.
     Eager,
-    /// Only when somebody waits for it.
+    /// Only if something waits for it.
     Lazy,
 }
 

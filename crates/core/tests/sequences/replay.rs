@@ -24,16 +24,16 @@ static STREAMS: LazyLock<Vec<Vec<Event>>> = LazyLock::new(|| {
     cases.iter().map(play).collect()
 });
 
-/// What fate does before an event arrives.
+/// What may happen before an event arrives.
 #[derive(Clone, Copy, Debug)]
 struct Fate {
-    /// Which stream speaks next.
+    /// Which stream the event is from.
     stream: usize,
     /// It was stamped this much earlier than recorded.
     late_ms: u32,
     /// It comes a second time.
     twice: bool,
-    /// The server restarts before.
+    /// The server restarts first.
     restart: bool,
     /// Which of the processes the engine asks about live (a bit each).
     alive: u8,
@@ -78,7 +78,7 @@ fn sound(world: &World, now: Stamp) {
             "awaiting means that something is asked"
         );
         assert!(agent.interactions.iter().all(|one| one.closed_at.is_none()));
-        // A session that went on in another process has left the agent that ended.
+        // A session that continued in another process has left the agent that ended.
         assert!(agent.sessions.contains(&agent.session_id) || agent.ended_at.is_some());
         assert_eq!(view.waiting_since.is_some(), view.status == Status::Attention);
         if agent.ended_at.is_some() {

@@ -2,7 +2,7 @@
 
 use crate::context::glob;
 use headspace_guard as guard;
-use headspace_platform::{config, git};
+use headspace_platform::{config, files, git};
 use serde_json::json;
 use std::collections::HashSet;
 use std::io::Read;
@@ -76,15 +76,15 @@ impl ContextRoots {
             .then_some(real)
     }
 
-    /// Does `path`, as it is written, begin in the project?
+    /// Whether `path`, as it is written, begins in the project.
     pub fn is_in_project(&self, path: &Path) -> bool {
-        let path = lexically_normal(path);
+        let path = files::lexically_normal(path);
         let real = self.real_project.as_ref().is_some_and(|project| path.starts_with(project));
         // A project that is the home directory itself belongs to the user.
         (path.starts_with(&self.project) || real) && self.real_project != self.real_home
     }
 
-    /// Would the guard stop a tool that reads it?
+    /// Whether the guard would stop a tool that reads it.
     fn is_secret(&self, path: &Path) -> bool {
         let read = json!({"hook_event_name": "PreToolUse", "tool_name": "Read", "cwd": self.project,
             "tool_input": {"file_path": path}});
@@ -108,25 +108,25 @@ pub struct Found {
 
 /// Collects files in the order they are asked for, each once.
 pub struct Search<'a> {
-    place: &'a ContextRoots,
+    roots: &'a ContextRoots,
     seen: HashSet<PathBuf>,
     pub found: Vec<Found>,
 }
 
 impl<'a> Search<'a> {
-    pub fn new(place: &'a ContextRoots) -> Search<'a> {
-        Search { place, seen: HashSet::new(), found: Vec::new() }
+    pub fn new(roots: &'a ContextRoots) -> Search<'a> {
+        Search { roots, seen: HashSet::new(), found: Vec::new() }
     }
 
     /// A path or a glob. The order of a glob's hits is that of their paths.
     pub fn add(&mut self, entry: &str, asker: Asker) {
-        let path = self.place.absolute(entry.trim());
+        let path = self.roots.absolute(entry.trim());
         if glob::is_pattern(entry) {
             for hit in glob::expand(&path, MAX_FILES) {
                 self.add_file(&hit, asker);
             }
         } else {
-            self.add_file(&lexically_normal(&path), asker);
+            self.add_file(&files::lexically_normal(&path), asker);
         }
     }
 
@@ -134,27 +134,12 @@ impl<'a> Search<'a> {
         if self.found.len() >= MAX_FILES {
             return;
         }
-        if let Some(real) = self.place.confined(path, asker)
+        if let Some(real) = self.roots.confined(path, asker)
             && self.seen.insert(real.clone())
         {
-            self.found.push(Found { label: self.place.label(path), path: real });
+            self.found.push(Found { label: self.roots.label(path), path: real });
         }
     }
-}
-
-/// Without `.` and `..`, for the label; what is read is decided by the canonical path.
-fn lexically_normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for part in path.components() {
-        match part {
-            std::path::Component::CurDir => {}
-            std::path::Component::ParentDir => {
-                normal.pop();
-            }
-            part => normal.push(part),
-        }
-    }
-    normal
 }
 
 const CUT: &str = "\n[truncated]";
@@ -239,17 +224,10 @@ fn fair_share(mut lengths: Vec<usize>, room: usize) -> usize {
     room
 }
 
-/// The beginning of a file as text; never more than could be shown. Opened without waiting, should it have
-/// become a pipe since it was looked at.
+/// The beginning of a file as text; never more than could be shown. It does not block if the file has become a pipe since it
+/// was found.
 fn read(path: &Path) -> Option<String> {
-    let mut options = std::fs::OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
-    let file = options.open(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
+    let file = files::open_regular(path, std::fs::OpenOptions::new().read(true)).ok()?;
     let mut bytes = Vec::new();
     file.take(MAX_CONTEXT_CHARS as u64 * 4).read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes).into_owned();

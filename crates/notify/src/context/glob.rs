@@ -61,7 +61,7 @@ impl Walk {
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     self.descend(&entry.path(), parts);
                 } else if rest.is_empty() {
-                    // `docs/**` is all that is in there.
+                    // `docs/**` means everything in there.
                     self.descend(&entry.path(), rest);
                 }
             } else if matches(part, &name) {

@@ -1,4 +1,5 @@
-//! Context for the model: files at session start, and the role's extras.
+//! Context for the model: the files a session gets at its start, and those of its role. Begin with [`session_start`];
+//! [`files`] decides what may be read.
 
 pub mod files;
 pub mod glob;
@@ -16,13 +17,13 @@ pub struct Context {
 impl Context {
     /// Finds the configured files and the role's extras; what is missing or out of bounds is left out silently.
     pub fn gather(config: &Config, cwd: &Path, role: Option<&str>) -> Context {
-        let place = files::ContextRoots::of(cwd);
-        let mut search = files::Search::new(&place);
+        let roots = files::ContextRoots::of(cwd);
+        let mut search = files::Search::new(&roots);
         for entry in &config.context.files {
             search.add(entry, files::Asker::User);
         }
         if let (Some(dir), Some(role)) = (&config.context.roles_dir, role) {
-            let (entries, asker) = roles::auto_include(&place, dir, role);
+            let (entries, asker) = roles::auto_include(&roots, dir, role);
             for entry in entries {
                 search.add(&entry, asker);
             }
@@ -30,7 +31,7 @@ impl Context {
         Context { files: search.found }
     }
 
-    /// The text for the model, or `None` if there is nothing to tell.
+    /// The text for the model, or `None` if there is nothing to say.
     pub fn text(&self) -> Option<String> {
         files::render(&self.files)
     }

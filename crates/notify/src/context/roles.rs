@@ -6,28 +6,28 @@ use std::path::Path;
 
 /// The `auto_include` entries of a role, with `${PROJECT_PATH}` filled in, and who asks for them: a role file of the
 /// project is the project's. No such role, no front matter: none.
-pub fn auto_include(place: &ContextRoots, roles_dir: &str, role: &str) -> (Vec<String>, Asker) {
+pub fn auto_include(roots: &ContextRoots, roles_dir: &str, role: &str) -> (Vec<String>, Asker) {
     let plain = !role.is_empty()
         && role.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' '))
         && !role.starts_with('.');
     if !plain {
         return (Vec::new(), Asker::Project);
     }
-    let dir = place.absolute(roles_dir);
+    let dir = roots.absolute(roles_dir);
     let candidates = [dir.join(format!("{role}.md")), dir.join(role).join("role.md")];
-    let Some((text, asker)) = candidates.iter().find_map(|path| read_role(place, path)) else {
+    let Some((text, asker)) = candidates.iter().find_map(|path| read_role(roots, path)) else {
         return (Vec::new(), Asker::Project);
     };
     let project =
-        config::env(config::var::PROJECT_PATH).unwrap_or_else(|| place.project.display().to_string());
+        config::env(config::var::PROJECT_PATH).unwrap_or_else(|| roots.project.display().to_string());
     let entries = entries(&text).into_iter().map(|entry| entry.replace("${PROJECT_PATH}", &project));
     (entries.collect(), asker)
 }
 
 /// A role file has to be where context files may be, and of a size that people write.
-fn read_role(place: &ContextRoots, path: &Path) -> Option<(String, Asker)> {
-    let real = place.confined(path, Asker::User)?;
-    let of_project = place.is_in_project(path) || place.is_in_project(&real);
+fn read_role(roots: &ContextRoots, path: &Path) -> Option<(String, Asker)> {
+    let real = roots.confined(path, Asker::User)?;
+    let of_project = roots.is_in_project(path) || roots.is_in_project(&real);
     let asker = if of_project { Asker::Project } else { Asker::User };
     if real.metadata().ok()?.len() > 1 << 20 {
         return None;
@@ -44,7 +44,7 @@ fn entries(text: &str) -> Vec<String> {
     };
     let first = without_comment(first).trim();
     if first.starts_with('[') {
-        // An inline list may go on over several lines.
+        // An inline list may span several lines.
         let mut list = first.to_owned();
         while !list.ends_with(']') {
             let Some(line) = lines.next() else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! The environment: the variables headspace reads, and where its files are. Nothing else asks for either.
+//! The environment: the variables headspace reads, and where its files are. No other module reads a variable or knows a path.
 
 use crate::files;
 use anyhow::Result;
@@ -91,7 +91,7 @@ pub fn home() -> PathBuf {
     env_path("HOME").or_else(|| env_path("USERPROFILE")).unwrap_or_else(|| PathBuf::from("/"))
 }
 
-/// Where things go that need not outlive the process.
+/// The directory for temporary files.
 pub fn temp_dir() -> PathBuf {
     std::env::temp_dir()
 }
@@ -116,7 +116,7 @@ pub fn claude_dir() -> PathBuf {
     env_path(var::CONFIG_DIR).unwrap_or_else(|| home().join(".claude"))
 }
 
-/// There while answering from anywhere is on.
+/// This file exists while answering from anywhere is on.
 pub fn answering_file() -> PathBuf {
     state_dir().join("answering")
 }
@@ -138,7 +138,7 @@ pub fn panes_file() -> PathBuf {
     state_dir().join("panes")
 }
 
-/// What tells this machine from others of its name.
+/// The id that distinguishes this machine from others with the same name.
 pub fn host_id_file() -> PathBuf {
     state_dir().join("host_id")
 }
@@ -147,7 +147,7 @@ pub fn host_id_file() -> PathBuf {
 pub fn token() -> Option<String> {
     let mut buffer = [0; 256];
     let mut file = files::open_regular(&token_file(), std::fs::OpenOptions::new().read(true)).ok()?;
-    // One that others may have planted or read is not a secret.
+    // A token that others may have planted or read is not a secret.
     if !files::is_ours_alone(&file.metadata().ok()?) {
         return None;
     }

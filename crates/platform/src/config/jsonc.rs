@@ -1,7 +1,7 @@
 //! JSON as people write it, with comments and trailing commas.
 
-/// JSON with comments and trailing commas made strict JSON by overwriting them with blanks, so that every
-/// position an error names is the position in the user's file.
+/// Strict JSON: comments and trailing commas are overwritten with blanks, so that every position an error names is the
+/// position in the user's file.
 pub fn strict_json(text: &str) -> String {
     let mut out: Vec<u8> = text.strip_prefix('\u{feff}').unwrap_or(text).as_bytes().to_vec();
     let mut comma: Option<usize> = None;
@@ -43,6 +43,6 @@ pub fn strict_json(text: &str) -> String {
         }
         i += 1;
     }
-    // Only whole characters outside of strings were blanked, byte by byte.
+    // Only whole characters outside of strings were blanked, so this is still UTF-8.
     String::from_utf8(out).unwrap_or_default()
 }

@@ -16,7 +16,7 @@ use std::path::Path;
 
 pub const DEFAULT_PORT: u16 = 5055;
 pub const DEFAULT_HOST: &str = "127.0.0.1";
-/// What the two before this make.
+/// The address with the default host and port.
 pub const DEFAULT_URL: &str = "http://127.0.0.1:5055";
 
 /// What `config.jsonc` may say. Everything has a default; unknown keys are ignored here and reported by `doctor`.
@@ -255,7 +255,7 @@ impl Config {
         Config::read(&config_file())
     }
 
-    /// The same for the hook, which does not even make the defaults if there is no file.
+    /// The same for the hook, which does not even create the defaults if there is no file.
     pub fn load_if_any() -> Result<Option<Config>> {
         Config::read_if_any(&config_file())
     }
@@ -270,7 +270,7 @@ impl Config {
                 let config = Config { guard: guard_of(&text), ..Config::default() };
                 (
                     config,
-                    Some(format!("headspace: {error:#}. The guard goes on with what it can read of it.")),
+                    Some(format!("headspace: {error:#}. The guard continues with what it can read of it.")),
                 )
             }
         }
@@ -298,7 +298,7 @@ impl Config {
         if json.trim().is_empty() {
             return Ok(Config::default());
         }
-        // A list would pass for the fields in their order.
+        // serde would take a list for the fields in their order.
         ensure!(json.trim_start().starts_with('{'), "it is not an object: {{ … }}");
         let config: Config = serde_json::from_str(&json)?;
         if let Some((number, why)) =
@@ -309,7 +309,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Where a link in a notification leads: to the dashboard as others than this machine reach it, where that is known.
+    /// Where a link in a notification leads: to the dashboard at the address that other machines reach, if that is known.
     pub fn dashboard_url(&self) -> String {
         let named = || self.names.first().map(|name| format!("http://{}:{}", bracketed(name), self.port));
         let url = self.dashboard_url.clone().or_else(named).unwrap_or_else(|| self.own_address());
@@ -352,7 +352,7 @@ pub fn is_own_server(url: &str) -> bool {
 }
 
 /// The address to show a person for the server at `url`. Requests go through its socket, so it may not be on the
-/// configured port; `said` is where it says it is. An address that the user named is shown as it is named.
+/// configured port; `said` is the address it reports. An address that the user named is shown unchanged.
 pub fn shown_url(url: &str, said: Option<&str>) -> String {
     said.filter(|_| is_own_server(url)).unwrap_or(url).to_owned()
 }
@@ -368,7 +368,7 @@ pub fn token_for(url: &str) -> Option<String> {
 }
 
 /// The guard's part of a configuration that cannot be read as a whole. If the text is not even JSON, only whether the guard
-/// was on.
+/// is switched on in it.
 pub fn guard_of(text: &str) -> Guard {
     let json = strict_json(text);
     let whole = serde_json::from_str::<serde_json::Value>(&json).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! A server's address, taken apart. The hook does this on every event: no formatter and no memchr unless it fails.
+//! Parses a server's address. The hook does this on every event: no formatter and no memchr unless it fails.
 
 use std::net::IpAddr;
 
-/// `http://host[:port][/prefix]`, taken apart.
+/// The parts of `http://host[:port][/prefix]`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Url<'a> {
     /// As the `Host` header wants it.
@@ -20,7 +20,7 @@ impl Url<'_> {
         let rest = match find(text.as_bytes(), b"://") {
             Some(at) if text[..at].eq_ignore_ascii_case("http") => &text[at + 3..],
             Some(_) => return Err("could not use the server's address: only http is spoken here".into()),
-            // A word alone is a slip of the hand, not a host whose port is the web's.
+            // A single word is a typing error, not a host with the default port.
             None if !text.contains(':') => return Err("could not read the server's address".into()),
             None => text,
         };
@@ -54,7 +54,8 @@ impl Url<'_> {
     }
 }
 
-/// Where `what` begins. Not memchr's: that first asks the processor what it can, which traps under a hypervisor.
+/// Where `what` begins. Not memchr's function: that first asks the processor what it supports, which traps under a
+/// hypervisor.
 pub fn find(text: &[u8], what: &[u8]) -> Option<usize> {
     text.windows(what.len()).position(|window| window == what)
 }

@@ -1,21 +1,21 @@
-//! The one request that matters most: a hook's event on its way through the server's own socket. The server recognizes it by
-//! its bytes and needs no HTTP framework for it. It reads the headers that every client sends; whatever else a request
-//! brings (an `Origin`, a token, a body in chunks) makes it an ordinary request.
+//! The most frequent request: a hook's event on its way through the server's own socket. The server recognizes it by its
+//! bytes and needs no HTTP framework for it. Only the headers that every client sends are understood here; anything else in
+//! a request (an `Origin`, a token, a body in chunks) makes it an ordinary one. Begin with [`recognize`].
 
 /// Longer bodies take the ordinary way, which decodes them on another thread.
 pub const MAX_BODY: usize = 60 << 10;
 /// A longer head takes the ordinary way, too: a hook's has about 150 bytes.
 const MAX_HEAD: usize = 1 << 10;
-/// A request that is read whole before anything is done about it.
+/// The longest request that is read whole before it is handled.
 pub const MAX_REQUEST: usize = MAX_HEAD + MAX_BODY;
-/// More headers than this are not a hook's.
+/// No hook sends more headers than this.
 const MAX_HEADERS: usize = 8;
 const START: &[u8] = b"POST /hook/";
 
-/// What the first bytes of a request are.
+/// What a request is, by its first bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Recognized<'a> {
-    /// A hook's request. `keeps_open`: its sender may have more to say on the same connection.
+    /// A hook's request. `keeps_open`: its sender may send more on the same connection.
     Whole { slug: &'a str, body: &'a [u8], keeps_open: bool },
     /// The beginning of one, perhaps.
     Part,
@@ -43,7 +43,7 @@ pub fn recognize(bytes: &[u8]) -> Recognized<'_> {
     match body.len().cmp(&length) {
         std::cmp::Ordering::Equal => Recognized::Whole { slug, body, keeps_open },
         std::cmp::Ordering::Less => Recognized::Part,
-        // A second request right behind: hooks do not do that.
+        // A second request follows at once: hooks do not do that.
         std::cmp::Ordering::Greater => Recognized::Other,
     }
 }
@@ -55,7 +55,7 @@ struct Head {
 }
 
 impl Head {
-    /// `None`: there is a header that only the ordinary way understands, or one is missing, or there twice.
+    /// `None`: there is a header that only the ordinary way understands, or a header is missing or occurs twice.
     fn of(request: &httparse::Request<'_, '_>) -> Option<Head> {
         if request.version != Some(1) {
             return None;
@@ -88,7 +88,7 @@ impl Head {
     }
 }
 
-/// The names of this machine that every server has; which others there are only the ordinary way knows.
+/// Whether this is one of the names that every server has; only the ordinary way knows the others.
 fn is_loopback(host: &[u8]) -> bool {
     let (name, port) = match host.iter().rposition(|byte| *byte == b':') {
         Some(colon) => (&host[..colon], Some(&host[colon + 1..])),
@@ -98,14 +98,14 @@ fn is_loopback(host: &[u8]) -> bool {
         && port.is_none_or(|port| number(port).is_some_and(|port| port <= usize::from(u16::MAX)))
 }
 
-/// At most five digits, and no zeros in front.
+/// A number of at most five digits without leading zeros.
 fn number(text: &[u8]) -> Option<usize> {
     let plain =
         matches!(text, [b'1'..=b'9', ..] | b"0") && text.len() <= 5 && text.iter().all(u8::is_ascii_digit);
     plain.then(|| text.iter().fold(0, |number, digit| number * 10 + usize::from(digit - b'0')))
 }
 
-/// What a hook writes as it is; everything else it escapes.
+/// Whether a hook writes the slug as it is; it escapes anything else.
 fn is_plain(slug: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     !slug.is_empty() && slug.bytes().all(plain)
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_request_in_another_clients_words_is_the_same() {
+    fn the_headers_of_other_http_clients_are_understood() {
         let whole = request("stop", "2", "{}");
         for (same, open) in [
             (whole.replace("host: localhost", "Host: 127.0.0.1:5055"), false),

@@ -22,9 +22,9 @@ pub fn agent(connect: Duration, timeout: Duration) -> ureq::Agent {
 
 /// The same for the user's own server: through its socket, unless the user named an address; and never to a stranger.
 pub fn server_agent(url: &str, connect: Duration, timeout: Duration) -> ureq::Agent {
-    let way =
+    let server =
         OwnServer { through_socket: config::is_own_server(url), named: config::token_for(url).is_some() };
-    ureq::Agent::with_parts(settings(connect, timeout), way, Literally::default())
+    ureq::Agent::with_parts(settings(connect, timeout), server, Literally::default())
 }
 
 fn settings(connect: Duration, timeout: Duration) -> ureq::config::Config {
@@ -160,7 +160,7 @@ impl<S: Stream> Transport for StreamTransport<S> {
         Ok(amount > 0)
     }
 
-    /// Nothing is kept for a second request: commands ask once or twice.
+    /// Nothing is kept for a second request: commands send one or two.
     fn is_open(&mut self) -> bool {
         false
     }
@@ -185,7 +185,7 @@ impl Resolver for Literally {
     }
 }
 
-/// Asks the server who it is; `None` if there is none, or it is something else than headspace.
+/// Asks the server who it is; `None` if there is none, or if it is not headspace.
 pub fn health(url: &str, timeout: Duration) -> Option<Health> {
     ask_health(url, timeout).ok()?
 }

@@ -16,7 +16,7 @@ pub fn socket_path() -> PathBuf {
     config::state_dir().join("headspace.sock")
 }
 
-/// The server's end of a connection is not ours.
+/// A program at the server's end of a connection that is not ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stranger {
     address: SocketAddr,
@@ -27,7 +27,7 @@ impl fmt::Display for Stranger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.uid {
             Some(uid) => write!(f, "a program of {} listens on {}", user(uid), self.address),
-            None => write!(f, "whose program listens on {} cannot be known", self.address),
+            None => write!(f, "the owner of the program that listens on {} cannot be known", self.address),
         }
     }
 }
@@ -90,11 +90,11 @@ pub fn is_here(stream: &TcpStream) -> std::io::Result<bool> {
     Ok(peer.is_loopback() || peer == local)
 }
 
-/// Refuses a server on this machine that is another user's. To be asked after connecting and before the first byte.
+/// Refuses a server on this machine that belongs to another user. Call it after connecting and before the first byte is sent.
 ///
-/// Two questions, because either alone can be deceived: a connection that is not accepted yet has no owner, and a
-/// listener can have been replaced since we connected. If the listener is ours, one that it has not accepted is in its
-/// queue, for the kernel resets what is in the queue of a listener that closes.
+/// Both ends are checked, because either alone can be deceived: a connection that is not accepted yet has no owner, and the
+/// listener may have been replaced since we connected. If the listener is ours, a connection that is not accepted yet is in
+/// its queue, because the kernel resets the queue of a listener that closes.
 pub fn check_owner(stream: &TcpStream) -> std::io::Result<Result<(), Stranger>> {
     if cfg!(not(any(target_os = "linux", target_os = "macos"))) {
         return Ok(Ok(()));

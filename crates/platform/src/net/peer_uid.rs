@@ -25,8 +25,8 @@ pub fn uid(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holders {
     pub pids: Vec<u32>,
-    /// Processes of the same user that do not show what they hold (a browser's sandbox does that): if nobody else holds it,
-    /// it is one of these.
+    /// Processes of the same user that do not show what they hold, as in a browser's sandbox. If no other process holds the
+    /// connection, one of these does.
     pub hidden: Vec<u32>,
 }
 
@@ -154,7 +154,7 @@ mod linux {
         by_netlink(address, no_peer)
             .or_else(|| by_proc(address, no_peer))
             .or_else(|| by_proc(everywhere, no_peer))
-            // A socket for both kinds of addresses stands in the table of the longer ones.
+            // A socket for both kinds of addresses is in the table of the longer ones.
             .or_else(|| {
                 let both =
                     (address.is_ipv4()).then(|| SocketAddr::from((Ipv6Addr::UNSPECIFIED, address.port())));
@@ -306,7 +306,7 @@ mod linux {
     }
 }
 
-/// There is no table of connections with their owners here, but every process tells its own user what it holds.
+/// macOS has no table of connections with their owners, but a user can see what each of their own processes holds.
 #[cfg(target_os = "macos")]
 mod macos {
     use super::socket;
@@ -412,7 +412,7 @@ mod socket {
     pub const SIZE: usize = 792;
     pub type SocketInfo = [u8; SIZE];
 
-    /// Where in it stands what is asked here: `psi.soi_kind`, and of `psi.soi_proto.pri_tcp.tcpsi_ini` the ports, the
+    /// The offsets of the fields that are read: `psi.soi_kind`, and in `psi.soi_proto.pri_tcp.tcpsi_ini` the ports, the
     /// kinds of address and the addresses, "foreign" and "local" as the holder sees them.
     const KIND: usize = 256;
     const FOREIGN_PORT: usize = 264;
@@ -429,7 +429,7 @@ mod socket {
     pub fn joins(info: &SocketInfo, from: SocketAddr, to: SocketAddr) -> bool {
         // A port is kept as a number whose bytes are in the network's order.
         let port = |at: usize, port: u16| info[at..at + 2] == port.to_be_bytes();
-        // An address of four bytes stands at the end of the place for sixteen.
+        // An address of four bytes is at the end of the sixteen.
         let address = |at: usize, ip: IpAddr| match ip.to_canonical() {
             IpAddr::V4(v4) => info[FAMILIES] & IPV4 != 0 && info[at + 12..at + 16] == v4.octets(),
             IpAddr::V6(v6) => info[FAMILIES] & IPV6 != 0 && info[at..at + 16] == v6.octets(),

@@ -1,4 +1,4 @@
-//! What the standard library does not set: options of sockets, and how many descriptors we may have.
+//! Socket options that the standard library does not set, waiting for several sockets, and the limit on open descriptors.
 
 /// A client that reads nothing for this long is gone, whatever its connection says.
 #[cfg(target_os = "linux")]
@@ -23,7 +23,7 @@ pub fn drop_when_unread(stream: &impl std::os::fd::AsRawFd) {
 #[cfg(not(target_os = "linux"))]
 pub fn drop_when_unread<T>(_: &T) {}
 
-/// Waits until something can be read from one of these, or `timeout` is over; says of each whether it can.
+/// Waits until something can be read from one of these, or `timeout` is over; returns for each whether something can.
 #[cfg(unix)]
 pub fn wait_readable<'a>(
     sockets: impl Iterator<Item = std::os::fd::BorrowedFd<'a>>,
@@ -36,7 +36,7 @@ pub fn wait_readable<'a>(
         revents: 0,
     };
     let mut asked: Vec<libc::pollfd> = sockets.map(ask).collect();
-    // At least a millisecond, or less than one would be none.
+    // At least a millisecond: a shorter time would be rounded to zero.
     let timeout = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX).max(1);
     // SAFETY: the pointer and the length describe `asked`; the descriptors are open as long as they are borrowed.
     let ready = unsafe { libc::poll(asked.as_mut_ptr(), asked.len() as libc::nfds_t, timeout) };

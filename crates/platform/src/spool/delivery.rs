@@ -1,10 +1,10 @@
-//! What makes one call of the hook unlike every other: when it began, and a random number.
+//! What identifies one call of the hook: when it began, and a random number.
 
 use crate::clock::WallClock;
 use crate::process;
 use headspace_core::stamp::Stamp;
 
-/// What makes this call of the hook one of its kind.
+/// Identifies one call of the hook.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery {
     pub sent_at: Stamp,
@@ -17,7 +17,7 @@ impl Delivery {
         Delivery { sent_at: Stamp::now(), random: process::random() }
     }
 
-    /// One that was begun before: nanoseconds since 1970, and its random number.
+    /// A call that has already begun: nanoseconds since 1970, and its random number.
     pub fn of(sent_at: i64, random: u64) -> Delivery {
         Delivery { sent_at: Stamp(sent_at), random }
     }

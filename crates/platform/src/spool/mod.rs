@@ -10,8 +10,8 @@
 //!
 //! **Bounds.** Listing a full spool takes tens of milliseconds, so writers keep a meter (`.meter`, locked for the
 //! moment it takes to read and write three numbers): an upper bound, because the server removes files without
-//! telling it. Only when the meter says "full" the spool is listed, the oldest events are dropped down to
-//! 15/16 of the bounds, and the meter is set right.
+//! updating it. Only when the meter says "full" is the spool listed; then the oldest events are dropped until 15/16 of the
+//! bounds are left, and the meter is corrected.
 
 pub mod delivery;
 
@@ -116,7 +116,7 @@ impl Spool {
         Spool { dir: dir.to_owned(), bounds, queue: VecDeque::new() }
     }
 
-    /// Keeps an event. The event is safe when its file is there; an error after that is none.
+    /// Keeps an event. It is safe once its file exists, so what fails after that is not an error.
     pub fn append(&self, delivery: &Delivery, slug: &str, body: &[u8], durability: Durability) -> Result<()> {
         let mut content = serde_json::to_vec(&Header { slug: slug.to_owned(), bytes: body.len() })?;
         content.push(b'\n');
@@ -157,8 +157,8 @@ impl Spool {
     }
 
     /// The oldest events, at most `max` of them, in the order of their stamps; empty when there are none. They
-    /// stay in the spool until they are [removed](Spool::remove): an event that could not be committed comes again, once
-    /// the rest was offered. What cannot be read is moved to `bad/` and does not stand in the way.
+    /// stay in the spool until they are [removed](Spool::remove): an event that could not be committed comes again after
+    /// all others. What cannot be read is moved to `bad/` and does not hold up the rest.
     pub fn read_batch(&mut self, max: usize) -> Vec<Record> {
         if self.queue.is_empty() {
             self.queue = self.list().into();
@@ -205,7 +205,7 @@ impl Spool {
         }
     }
 
-    /// All events, oldest first. Strangers in the directory are set aside, abandoned temporary files removed.
+    /// All events, oldest first. Other files in the directory are set aside, abandoned temporary files removed.
     fn list(&self) -> Vec<Name> {
         let Ok(entries) = fs::read_dir(&self.dir) else { return Vec::new() };
         let mut names = Vec::new();
@@ -239,7 +239,7 @@ impl Spool {
             if !files::is_not_regular(&error) {
                 return Err(error);
             }
-            // Whatever it is, it is in our place: without a meter the spool would grow without bounds.
+            // Whatever it is, it must go: without a meter the spool would grow without bounds.
             let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
             files::open_regular(&path, &mut options)
         })?;
@@ -278,7 +278,7 @@ impl Spool {
     }
 }
 
-/// What writers know of the spool without looking: at most so many events and bytes.
+/// What writers know about the spool without listing it: an upper bound of its events and bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Meter {
     events: u64,
@@ -287,7 +287,7 @@ struct Meter {
 }
 
 impl Meter {
-    /// A missing or broken meter says "full", so that the next writer looks.
+    /// A missing or broken meter says "full", so that the next writer lists the spool.
     fn parse(text: &str) -> Meter {
         let mut numbers = text.split_whitespace().map(str::parse);
         match (numbers.next(), numbers.next(), numbers.next()) {
@@ -303,7 +303,7 @@ impl Meter {
 
 fn read_record(path: &Path, name: Name) -> Result<Record> {
     let content = match files::read(path) {
-        // Will never be an event: not a matter of trying again.
+        // It will never be an event, so there is no point in trying again.
         Err(error) if files::is_not_regular(&error) => bail!("{error}"),
         other => other?,
     };
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_files_are_set_aside_and_block_nobody() {
+    fn broken_files_are_set_aside_and_do_not_hold_up_the_rest() {
         let (_home, mut spool) = spool(100, 1 << 20);
         for stamp in 1..=4 {
             spool.append(&delivery(stamp), "stop", b"{\"a\":1}", Durability::Crash).unwrap();
@@ -429,7 +429,7 @@ mod tests {
     #[test]
     fn many_writers_at_once_lose_and_mix_nothing() {
         let (_home, mut spool) = spool(10_000, 1 << 24);
-        // Of now: what looks old enough to be abandoned is tidied away.
+        // Stamped now, because files that look abandoned are removed.
         let now = Stamp::now().0;
         std::thread::scope(|scope| {
             for writer in 0..16 {

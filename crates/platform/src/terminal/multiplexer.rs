@@ -1,9 +1,14 @@
 //! Which terminal shows an agent, and how to bring it to the front: tmux, or a terminal with a command for it.
 
+use crate::command::output_within;
 use crate::terminal::tmux::{self, Refusal};
 use headspace_core::model::{AgentView, Process};
 use serde_json::Value;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
+
+/// How long a terminal may take to bring a window to the front.
+const TERMINAL_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// A terminal that can be told to show one of its windows.
 struct Terminal {
@@ -72,10 +77,8 @@ pub fn jump(agent: &AgentView) -> Result<(), Refusal> {
         }
     }
     let words = (spec.command)(id, terminal);
-    let out = Command::new(&words[0])
-        .args(&words[1..])
-        .stdin(Stdio::null())
-        .output()
+    let mut command = Command::new(&words[0]);
+    let out = output_within(command.args(&words[1..]), "", TERMINAL_ANSWERS_WITHIN)
         .map_err(|error| format!("could not run {}: {error}", words[0]))?;
     if out.status.success() {
         return Ok(());

@@ -1,12 +1,17 @@
 //! tmux: switching to an agent's pane, looking at it, and typing into it. Fails closed: a pane is neither focused nor typed
 //! into unless it provably runs the agent's own process. What may be typed when is for the caller to decide.
 
+use crate::command::output_within;
 use crate::{config, process};
 use headspace_core::model::{AgentView, Process};
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::io::ErrorKind;
+use std::process::Command;
+use std::time::Duration;
 
-/// Why a jump or a wake-up was not done, for the user who asked.
+/// tmux answers within milliseconds, unless its server hangs; then nobody may hang with it.
+const TMUX_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+
+/// Why nothing was done with a terminal, for the user who asked.
 pub type Refusal = String;
 
 /// A pane that was proven to run the agent.
@@ -254,17 +259,12 @@ fn feed(socket: Option<&str>, args: &[&str], input: &str) -> Result<String, Refu
     if let Some(socket) = socket {
         command.args(["-S", socket]);
     }
-    let mut child = command
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| format!("could not run tmux: {error}"))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        let _ = stdin.write_all(input.as_bytes());
-    }
-    let out = child.wait_with_output().map_err(|error| format!("could not run tmux: {error}"))?;
+    let out = output_within(command.args(args), input, TMUX_ANSWERS_WITHIN).map_err(|error| {
+        match error.kind() {
+            ErrorKind::TimedOut => format!("tmux did not answer within {} s", TMUX_ANSWERS_WITHIN.as_secs()),
+            _ => format!("could not run tmux: {error}"),
+        }
+    })?;
     if out.status.success() {
         return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
     }

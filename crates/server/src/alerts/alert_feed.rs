@@ -26,18 +26,18 @@ impl AlertFeed {
 
     /// Sends the views that changed in a way that matters for alerts. One tool call after another does not, and waking a
     /// thread for each would cost more than the call.
-    pub fn tell(&self, views: &[Arc<AgentView>]) {
+    pub fn send(&self, views: &[Arc<AgentView>]) {
         for view in views {
-            self.tell_one(view.id, &Condition::of_view(view), || Arc::clone(view));
+            self.send_one(view.id, &Condition::of_view(view), || Arc::clone(view));
         }
     }
 
     /// The same for an agent whose view is made only if it matters. `true`: it did.
-    pub fn tell_agent(&self, agent: &Agent, view: impl FnOnce() -> Arc<AgentView>) -> bool {
-        self.tell_one(agent.id.into(), &Condition::of(agent), view)
+    pub fn send_agent(&self, agent: &Agent, view: impl FnOnce() -> Arc<AgentView>) -> bool {
+        self.send_one(agent.id.into(), &Condition::of(agent), view)
     }
 
-    fn tell_one(&self, id: AgentId, condition: &Condition, view: impl FnOnce() -> Arc<AgentView>) -> bool {
+    fn send_one(&self, id: AgentId, condition: &Condition, view: impl FnOnce() -> Arc<AgentView>) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let FeedState { senders, sent } = &mut *state;
         let news = condition.fingerprint();
@@ -68,9 +68,7 @@ impl AlertFeed {
             senders.retain(|sender| sender.send(AlertChange::Forgotten(*id)).is_ok());
         }
     }
-}
 
-impl AlertFeed {
     /// A page or a terminal was unlocked.
     pub fn unlocked(&self, text: &str) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,8 +127,8 @@ mod tests {
 
     #[test]
     fn a_forgotten_agent_is_sent_again_and_takes_no_memory() {
-        let watchers = AlertFeed::default();
-        let news = watchers.add();
+        let feed = AlertFeed::default();
+        let news = feed.add();
         let view: AgentView = serde_json::from_value(serde_json::json!({
             "id": 7, "session_id": "s", "sessions": ["s"], "name": "n", "state": "idle", "status": "idle",
             "group": "idle", "unseen": false, "stale": false, "headless": false, "started_at": "2026-11-14T10:00:00Z",
@@ -139,11 +137,11 @@ mod tests {
         }))
         .unwrap();
         let views = [Arc::new(view)];
-        watchers.tell(&views);
-        watchers.tell(&views);
-        watchers.forget(&[7.into()]);
-        assert!(watchers.0.lock().unwrap().sent.is_empty());
-        watchers.tell(&views);
+        feed.send(&views);
+        feed.send(&views);
+        feed.forget(&[7.into()]);
+        assert!(feed.0.lock().unwrap().sent.is_empty());
+        feed.send(&views);
         let sent: Vec<AlertChange> = news.try_iter().collect();
         assert!(
             matches!(&sent[..], [AlertChange::Agent(_), AlertChange::Forgotten(_), AlertChange::Agent(_)]),

@@ -8,9 +8,9 @@ use headspace_core::model::{AskFacts, Machine};
 use headspace_core::text::cut;
 use headspace_core::text::deceptive;
 use headspace_core::text::diff;
-use headspace_platform::machine;
+use headspace_platform::{files, machine};
 use serde_json::Value;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::Read;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -84,14 +84,17 @@ fn difference(tool: &str, input: &Value) -> Option<String> {
     Some(diff).filter(|diff| !hunks.is_empty() && diff.len() <= MAX_DIFF)
 }
 
-/// A plain file's text; a pipe or a device would make the server wait.
+/// A regular file's text; opening a pipe or a device could make the server wait.
 fn text_of(path: &Path) -> Option<String> {
-    let is_plain = |meta: &std::fs::Metadata| meta.is_file() && meta.len() <= MAX_FILE;
-    if !path.is_absolute() || !std::fs::metadata(path).is_ok_and(|meta| is_plain(&meta)) {
+    if !path.is_absolute() {
+        return None;
+    }
+    let file = files::open_regular(path, OpenOptions::new().read(true)).ok()?;
+    if file.metadata().ok()?.len() > MAX_FILE {
         return None;
     }
     let mut text = String::new();
-    File::open(path).ok()?.take(MAX_FILE).read_to_string(&mut text).ok()?;
+    file.take(MAX_FILE).read_to_string(&mut text).ok()?;
     Some(text)
 }
 

@@ -4,6 +4,7 @@
 //! that its owner alone can read, for an ask that the notification shows whole.
 
 use crate::answers::Answers;
+use crate::http::auth::policy::same_secret;
 use crate::ledger::Ledger;
 use anyhow::Result;
 use headspace_core::model::{AgentView, Choice, InteractionView};
@@ -13,8 +14,6 @@ use headspace_platform::process;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-use crate::http::auth::policy::same_secret;
 
 /// How long a button works. Later the notification leads to the card, where one has to be unlocked.
 const BUTTON_FOR: Duration = Duration::from_secs(900);
@@ -44,8 +43,7 @@ impl Buttons {
         if self.0.len() >= MAX_BUTTONS {
             self.0.remove(0);
         }
-        let bytes = process::random_bytes::<32>()?;
-        let secret: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let secret = process::random_hex::<32>()?;
         let (digest, to) = (digest.to_owned(), to.to_owned());
         self.0.push(Button { secret: secret.clone(), ask, digest, choice, to, since: now });
         Ok(secret)

@@ -1,6 +1,7 @@
 //! Keys: which pages and terminals may answer, and the codes that give a page its key. They are kept in memory only, so a
 //! restart forgets them. Times are measured by a clock that cannot be set back.
 
+use crate::http::auth::policy::same_secret;
 use anyhow::Result;
 use headspace_core::model::Surface;
 use headspace_core::stamp::Stamp;
@@ -9,8 +10,6 @@ use headspace_platform::clock::WallClock;
 use headspace_platform::config::Answering;
 use headspace_platform::process;
 use std::time::{Duration, Instant};
-
-use crate::http::auth::policy::same_secret;
 
 /// After this many wrong attempts a code is void.
 const MAX_WRONG_TRIES: u8 = 3;
@@ -128,8 +127,7 @@ impl AnswerKeys {
         if self.keys.len() >= MAX_KEYS {
             self.keys.remove(0);
         }
-        let bytes = process::random_bytes::<32>()?;
-        let secret = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let secret = process::random_hex::<32>()?;
         self.given += 1;
         let key = Key { id: self.given, secret, surface, from, at: Stamp::now(), since: now, lasts };
         self.keys.push(key.clone());

@@ -1,6 +1,7 @@
 //! Answers from anywhere. The path of an ask: [`ask`] notes what it looked like; `headspace wait` connects and is held
 //! ([`waiters`]); a person with a key ([`keys`], [`peer`]) claims it once; `wait` prints the decision; and the client's own
-//! events show whether it counted. Each step is an event; [`Answers::follow`] records the steps that other events show.
+//! events show whether it counted. Each step is an event; [`AppState::follow_answers`] records the steps that other events
+//! show.
 //!
 //! If anything goes wrong, the terminal's dialog decides: a `wait` that gets no answer, or whose connection ends, prints
 //! nothing.
@@ -36,7 +37,7 @@ use waiters::Waiters;
 /// How often the server looks whether answering was switched on or off.
 const LOOK_FOR_SWITCH_EVERY: Duration = Duration::from_millis(500);
 
-/// Whether asks can be answered, which is also what the card of an ask says that is not held.
+/// Whether asks can be answered. The card of an ask that is not held says why it cannot.
 #[derive(Debug, Default)]
 pub struct Readiness(AtomicU8);
 
@@ -161,7 +162,7 @@ impl AppState {
                 agents = touched.recv() => {
                     let Some(agents) = agents else { return };
                     for id in agents {
-                        self.look_after(id).await;
+                        self.update_asks(id).await;
                     }
                 }
                 _ = look.tick() => self.refresh_readiness(),
@@ -181,7 +182,7 @@ impl AppState {
     }
 
     /// Something about this agent was committed, so questions may have come or gone.
-    pub async fn look_after(&self, agent_id: i64) {
+    pub async fn update_asks(&self, agent_id: i64) {
         let Some(agent) = self.ledger.agent(agent_id) else { return };
         for (number, hello) in self.answers.with_waiters(|waiters| waiters.unbound()) {
             let here = agent.session_id == hello.session_id
@@ -199,7 +200,7 @@ impl AppState {
                 Fit::Ours => {}
                 Fit::Anothers => continue,
                 Fit::Refused(why) => {
-                    log::line(&format!("sent a `headspace wait` home: {why}"));
+                    log::line(&format!("refused a `headspace wait`: {why}"));
                     self.answers.with_waiters(|waiters| waiters.dismiss(number));
                     continue;
                 }

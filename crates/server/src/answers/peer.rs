@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_gone_may_nothing() {
+    fn a_process_that_is_gone_may_do_nothing() {
         assert!(judge(&Connection::Socket { pid: None }, &[]).is_err());
         assert!(judge(&Connection::Socket { pid: Some(u32::MAX - 1) }, &[]).is_err());
     }

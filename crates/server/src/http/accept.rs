@@ -3,7 +3,7 @@
 use crate::http::auth::policy::Connection;
 use crate::http::own_socket::{Handed, HandedOver, SocketThread};
 use axum::Router;
-use headspace_page::connection::{Limits, Pipe, Visit, talk, told_to};
+use headspace_page::connection::{Limits, Pipe, Visit, stop_requested, talk};
 use headspace_platform::log;
 use headspace_platform::net::socket;
 use hyper::Request;
@@ -123,7 +123,7 @@ pub async fn serve(
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted.and_then(Arrival::from_port),
             Some(handed) = handed.recv() => handed.map(Arrival::Socket),
-            () = told_to(&mut stopping) => break,
+            () = stop_requested(&mut stopping) => break,
         };
         match accepted {
             Ok(accepted) => {

@@ -13,7 +13,7 @@ use crate::http::accept::Activity;
 use crate::http::auth::policy::Connection;
 use crate::http::response::{ApiError, ApiResult, ok, with_status};
 use crate::ingest::receive::read_bytes;
-use anyhow::Context;
+
 use axum::body::Body;
 use axum::extract::{Extension, Path, State};
 use axum::response::Response;
@@ -70,7 +70,7 @@ pub async fn terminal(
     let surface = surface.ok_or_else(|| unfit("`surface` is `top` or `cli`"))?;
     let key = app.answers.with_keys(|keys, now| keys.for_terminal(surface, &terminal, now))?;
     if surface == Surface::Top {
-        tell_unlocked(&app, &key);
+        announce_unlocked(&app, &key);
     }
     Ok(ok(&TerminalKey { key: key.secret().to_owned(), seconds: key.lasts().as_secs() }))
 }
@@ -90,7 +90,7 @@ pub async fn unlock(
     let key = key.ok_or_else(|| {
         forbidden("this code is wrong, used or too old: `headspace answer unlock` shows a new one")
     })?;
-    tell_unlocked(&app, &key);
+    announce_unlocked(&app, &key);
     let age = key.lasts().as_secs();
     let cookie = format!("{COOKIE_NAME}={}; HttpOnly; SameSite=Strict; Path=/; Max-Age={age}", key.secret());
     let response = Response::builder().status(StatusCode::NO_CONTENT).header(SET_COOKIE, cookie);
@@ -268,8 +268,9 @@ pub async fn wait(
     let lineage = judged.map_err(forbidden)?;
     let mut lines = BodyLines { body, rest: Vec::new() };
     let first = tokio::time::timeout(HELLO_WITHIN, lines.next(MAX_HELLO)).await;
+    let first = first.ok().flatten();
     let first =
-        first.ok().flatten().context("no line came").map_err(|_| ApiError::bad("say what you read"))?;
+        first.ok_or_else(|| ApiError::bad("no line came: send the ask as the first line of the body"))?;
     let paranoid = app.config.paranoid;
     let hello = blocking_pool::run(move || Hello::read(&first, lineage, paranoid))
         .await
@@ -297,7 +298,7 @@ async fn attend(app: SharedState, number: u64, session_id: String, mut lines: Bo
         agents.iter().filter(|agent| agent.session_id == session_id).map(|agent| agent.id).collect()
     };
     for agent in agents {
-        app.look_after(agent).await;
+        app.update_asks(agent).await;
     }
     if let Some(line) = lines.next(MAX_REPORT).await {
         let state = serde_json::from_slice::<Value>(&line).ok();
@@ -319,8 +320,11 @@ struct BodyLines {
 impl BodyLines {
     /// `None`: it ended, or the line is too long.
     async fn next(&mut self, limit: usize) -> Option<Vec<u8>> {
+        // A long line comes in many pieces, and what has been searched for its end is not searched again.
+        let mut searched = 0;
         loop {
-            if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+            let end = self.rest[searched..].iter().position(|byte| *byte == b'\n');
+            if let Some(end) = end.map(|end| searched + end) {
                 let mut line: Vec<u8> = self.rest.drain(..=end).collect();
                 self.rest.shrink_to_fit();
                 line.pop();
@@ -329,6 +333,7 @@ impl BodyLines {
             if self.rest.len() > limit {
                 return None;
             }
+            searched = self.rest.len();
             let data = self.body.frame().await?.ok()?.into_data().ok()?;
             self.rest.extend_from_slice(&data);
         }
@@ -405,10 +410,10 @@ pub(crate) fn key_of(app: &SharedState, headers: &HeaderMap) -> Option<Key> {
 }
 
 /// Alerts every surface about an unlock, so that the user notices one they did not make.
-fn tell_unlocked(app: &SharedState, key: &Key) {
+fn announce_unlocked(app: &SharedState, key: &Key) {
     app.refresh_readiness();
     app.publish_answering();
-    app.ledger.tell_unlocked(&format!(
+    app.ledger.alert_unlocked(&format!(
         "a {} was unlocked from {}; `headspace answer lock` takes it back",
         if key.surface == Surface::Top { "terminal" } else { "page" },
         key.from

@@ -54,18 +54,16 @@ pub struct AgentQuery {
 }
 
 impl AgentQuery {
-    /// The agents of other machines stand on the first page only.
+    /// The agents of other machines are on the first page only.
     fn far_agents(&self, app: &SharedState) -> Vec<Arc<AgentView>> {
-        let asks =
-            |flag: &Option<String>| flag.as_deref().is_some_and(|flag| !matches!(flag, "" | "0" | "false"));
         match self.before.as_deref().unwrap_or_default() {
-            "" => app.other_machines.agents(asks(&self.all) || asks(&self.ended)),
+            "" => app.other_machines.agents(is_on(&self.all) || is_on(&self.ended)),
             _ => Vec::new(),
         }
     }
 
     fn agents(self, ledger: &Ledger) -> Result<Chosen, ApiError> {
-        let all = self.all.is_some_and(|all| !matches!(all.as_str(), "" | "0" | "false"));
+        let all = is_on(&self.all);
         let (ended, limit) = (number("ended", self.ended)?, number("limit", self.limit)?);
         let before = number("before", self.before)?;
         let snapshot = ledger.snapshot();
@@ -77,6 +75,11 @@ impl AgentQuery {
         let last = last.ok_or_else(|| ApiError::bad("`before` is not an agent that has ended"))?;
         Ok(snapshot.ended(Some(last), ended.or(limit).unwrap_or(MAX_ENDED_AGENTS).clamp(1, MAX_ENDED_AGENTS)))
     }
+}
+
+/// Whether a flag in the query is switched on.
+fn is_on(flag: &Option<String>) -> bool {
+    flag.as_deref().is_some_and(|flag| !matches!(flag, "" | "0" | "false"))
 }
 
 /// A number in the query, if it has one.
@@ -148,7 +151,7 @@ pub struct RowQuery {
     limit: Option<String>,
 }
 
-/// A page of an agent's rows, and where to go on: `next` is the next question's `before`, or its `after` if this one had
+/// A page of an agent's rows, and where to continue: `next` is the next request's `before`, or its `after` if this one had
 /// an `after`.
 async fn rows<T: Send + 'static, P: Serialize>(
     app: SharedState,

@@ -3,7 +3,7 @@
 //!
 //! A separate thread takes the connections. It answers plain events of hooks without the server's runtime
 //! ([`crate::ingest::direct`]): handing one to another thread and back costs more than storing an event. All other
-//! requests, and slow clients, go on to the runtime with what has been read so far.
+//! requests, and slow clients, are passed to the runtime with what has been read so far.
 
 use crate::app_state::SharedState;
 use crate::ledger::writer::SharedWriter;

@@ -75,7 +75,7 @@ impl AppState {
             store_trouble: self.ledger.trouble(),
             spool_pending: spool.count,
             dropped: spool.dropped,
-            notify_ms: self.cost.latency(),
+            notify_ms: self.hook_latency.latency(),
             limits: self.limits(now),
             health: HookHealth::default(),
             hub: false,
@@ -161,7 +161,7 @@ pub async fn metrics(State(app): State<SharedState>) -> ApiResult {
     for (name, kind, help, value) in table {
         let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
     }
-    if let Some(cost) = app.cost.figures() {
+    if let Some(cost) = app.hook_latency.figures() {
         let name = "headspace_notify_seconds";
         let help = "From the start of a hook to its acknowledgment.";
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} summary");

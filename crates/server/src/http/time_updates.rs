@@ -15,7 +15,7 @@ const TIME_UPDATES_EVERY: Duration = Duration::from_millis(250);
 /// Ticks between two checks of what changes slowly: staleness, and the receiver's status.
 const SLOW_CHANGES_EVERY_TICKS: u64 = 8;
 
-/// What of the receiver's status is worth telling when it changes; ages and rates move all the time.
+/// The parts of the receiver's status that are sent when they change; ages and rates change all the time.
 #[derive(PartialEq)]
 struct StatusNews {
     mode: Mode,

@@ -236,7 +236,7 @@ fn answer_to(
         if let (Ok(receipt), Some(begun)) = (&answer, begun)
             && !receipt.duplicate
         {
-            app.cost.answered(begun);
+            app.hook_latency.answered(begun);
         }
     }
 }

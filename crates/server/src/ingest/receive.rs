@@ -93,12 +93,12 @@ pub fn plain(app: &SharedState, slug: &str, bytes: &[u8]) -> Option<Plain> {
     let (signal, request) = (HookSignal::of(&event), HookRequest::by(&event));
     // A caller that sent this prompt may wait for it to arrive.
     let is_prompt = event.name == "UserPromptSubmit";
-    let more = app.hints.may_reply(&app.ledger, &request, &event.session_id)
+    let more = app.hook_replies.may_reply(&app.ledger, &request, &event.session_id)
         || app.reconciler.is_needed_before(&event.name, &signal);
     if is_prompt || more || !event.from_hook {
         return None;
     }
-    let begun = app.cost.begun(&event);
+    let begun = app.hook_latency.begun(&event);
     Some(Plain { event, signal, begun })
 }
 
@@ -125,26 +125,28 @@ async fn record(app: &SharedState, event: NewEvent) -> ApiResult {
     {
         app.replies.prompted(&event.session_id, prompt);
     }
-    let begun = app.cost.begun(&event);
-    let pending =
-        if app.reconciler.is_needed_before(&event.name, &signal) || app.hints.wants_transcript(&request) {
-            // Read and submitted by a task that continues if the client leaves: what was read is not read again.
-            let app = app.clone();
-            blocking_pool::run(move || {
-                let transcript = app.read_before(&signal);
-                submit(&app, event, signal, transcript)
-            })
-            .await
-            .map_err(anyhow::Error::from)?
-        } else {
-            submit(app, event, signal, Vec::new())
-        };
+    let begun = app.hook_latency.begun(&event);
+    let pending = if app.reconciler.is_needed_before(&event.name, &signal)
+        || app.hook_replies.wants_transcript(&request)
+    {
+        // Read and submitted by a task that continues if the client leaves: what was read is not read again.
+        let app = app.clone();
+        blocking_pool::run(move || {
+            let transcript = app.read_before(&signal);
+            submit(&app, event, signal, transcript)
+        })
+        .await
+        .map_err(anyhow::Error::from)?
+    } else {
+        submit(app, event, signal, Vec::new())
+    };
     let receipt = pending.answer().await?;
     if let Some(begun) = begun.filter(|_| !receipt.duplicate) {
-        app.cost.answered(begun);
+        app.hook_latency.answered(begun);
     }
-    let hint = if from_hook { app.hints.output(&app.ledger, &request, &receipt).await } else { None };
-    Ok(ok(&hook_answer(&receipt, hint)))
+    let output =
+        if from_hook { app.hook_replies.output(&app.ledger, &request, &receipt).await } else { None };
+    Ok(ok(&hook_answer(&receipt, output)))
 }
 
 /// Submits the event to the ledger, after what the transcript says before it.

@@ -122,7 +122,7 @@ impl Job {
 pub struct Published {
     pub snapshot: RwLock<Snapshot>,
     pub marks: RwLock<StoreCursor>,
-    pub watchers: AlertFeed,
+    pub alert_feed: AlertFeed,
     /// For the thread that copies the log elsewhere.
     pub copied: CopyFeed,
     /// Where the answers to the server's own tasks go, all answers of a COMMIT at once.
@@ -195,12 +195,12 @@ impl Log {
 /// Counters for `/metrics`.
 #[derive(Debug, Default)]
 pub struct Counts {
-    pub commits: std::sync::atomic::AtomicU64,
-    pub commit_failures: std::sync::atomic::AtomicU64,
-    pub engine_failures: std::sync::atomic::AtomicU64,
-    pub duplicates: std::sync::atomic::AtomicU64,
+    pub commits: AtomicU64,
+    pub commit_failures: AtomicU64,
+    pub engine_failures: AtomicU64,
+    pub duplicates: AtomicU64,
     /// Hook events answered without the HTTP framework, on the thread that stored them.
-    pub direct: std::sync::atomic::AtomicU64,
+    pub direct: AtomicU64,
 }
 
 /// A handle to the ledger, for any thread.
@@ -358,8 +358,8 @@ impl Ledger {
     }
 
     /// Alerts that answers can be given from now on.
-    pub fn tell_unlocked(&self, text: &str) {
-        self.published.watchers.unlocked(text);
+    pub fn alert_unlocked(&self, text: &str) {
+        self.published.alert_feed.unlocked(text);
     }
 
     pub fn marks(&self) -> StoreCursor {
@@ -368,11 +368,11 @@ impl Ledger {
 
     /// From now on, sends every agent that begins or stops needing a person, as it looks after the COMMIT.
     pub fn watch(&self) -> mpsc::Receiver<AlertChange> {
-        self.published.watchers.add()
+        self.published.alert_feed.add()
     }
 
     pub(crate) fn alert_feed(&self) -> &AlertFeed {
-        &self.published.watchers
+        &self.published.alert_feed
     }
 
     /// For a thread that copies the log elsewhere, and must never make another thread wait.

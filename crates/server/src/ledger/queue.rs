@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_line_gives_nothing_after_a_while() {
+    fn an_empty_queue_gives_nothing_after_a_while() {
         assert_eq!(Queue::<u8>::new(1).take(1, Some(Duration::from_millis(1))), Taken::Nothing);
     }
 }

@@ -44,9 +44,9 @@ pub struct Writer {
     path: PathBuf,
     ledger: Ledger,
     /// `None` after a failure, until the store is read again.
-    memory: Option<ProjectionState>,
-    around: FactSources,
-    upkeep: RetentionSchedule,
+    projection: Option<ProjectionState>,
+    facts: FactSources,
+    retention: RetentionSchedule,
     /// `None` while nothing can be written.
     checkpoint: Option<Checkpoint>,
     /// When to try again to write; `None` while writing works.
@@ -74,7 +74,7 @@ impl Writer {
         (db, lock): (Connection, Option<Lock>),
         path: PathBuf,
         ledger: Ledger,
-        upkeep: RetentionSchedule,
+        retention: RetentionSchedule,
         durability: Durability,
     ) -> Result<Writer> {
         let file = files::id(&path);
@@ -82,9 +82,9 @@ impl Writer {
             db,
             path,
             ledger,
-            memory: None,
-            around: FactSources::new(),
-            upkeep,
+            projection: None,
+            facts: FactSources::new(),
+            retention,
             checkpoint: None,
             try_again: None,
             durability,
@@ -142,9 +142,9 @@ impl Writer {
     fn begin_again(&mut self) -> Result<()> {
         let damaged = self.reopen()?;
         let kept = damaged.map(|aside| format!("; a damaged one is kept as {}", aside.display()));
-        let events = self.memory.as_ref().map_or(0, |memory| memory.marks.event);
+        let events = self.projection.as_ref().map_or(0, |projection| projection.marks.event);
         log::line(&format!(
-            "{} was removed or replaced under the running server: going on with {}{}",
+            "{} was removed or replaced under the running server: continuing with {}{}",
             self.path.display(),
             if events == 0 { "a new one" } else { "the one that is there now" },
             kept.unwrap_or_default()
@@ -162,7 +162,7 @@ impl Writer {
         let (db, damaged) = store::open_or_start_afresh(&self.path)?;
         let _ = store::preallocate_wal(&db, &self.path);
         (self.db, self.file) = (db, files::id(&self.path));
-        (self.memory, self.durable) = (None, true);
+        (self.projection, self.durable) = (None, true);
         self.start_writing()?;
         self.load()?;
         let published = &self.ledger.published;
@@ -177,16 +177,16 @@ impl Writer {
         if let Some(next) = self.try_again {
             return next.saturating_duration_since(Instant::now());
         }
-        self.rows_due().map_or_else(|| self.upkeep.patience(), |rows| rows.min(self.upkeep.patience()))
+        self.rows_due().map_or_else(|| self.retention.patience(), |rows| rows.min(self.retention.patience()))
     }
 
     /// How long until rows should be written.
     fn rows_due(&self) -> Option<Duration> {
-        self.memory.as_ref().and_then(ProjectionState::write_in)
+        self.projection.as_ref().and_then(ProjectionState::write_in)
     }
 
     /// Does what is due besides events.
-    fn look_after(&mut self) {
+    fn do_background_work(&mut self) {
         if self.try_again.is_some_and(|next| Instant::now() >= next) {
             let _ = self.try_to_write();
         }
@@ -227,7 +227,7 @@ impl Writer {
         let (mut batch, mut readers) = (Vec::with_capacity(jobs.len()), Vec::new());
         for job in jobs {
             match job {
-                Job::Prune(days, answer) => self.upkeep.prune_now(days, answer),
+                Job::Prune(days, answer) => self.retention.prune_now(days, answer),
                 Job::WriteRows(reader) => readers.push(reader),
                 job => batch.push(job),
             }
@@ -249,15 +249,15 @@ impl Writer {
         if self.try_again.is_some() {
             return true;
         }
-        if self.memory.is_none()
+        if self.projection.is_none()
             && let Err(error) = self.load()
         {
             self.note(&error, "could not read the database");
         }
-        let Some(memory) = &mut self.memory else { return false };
-        let written = memory.write(&self.db);
+        let Some(projection) = &mut self.projection else { return false };
+        let written = projection.write(&self.db);
         match &written {
-            Ok(()) => self.upkeep.rows_written(),
+            Ok(()) => self.retention.rows_written(),
             Err(error) => {
                 self.durable = false;
                 self.note(error, "could not store states");
@@ -269,15 +269,15 @@ impl Writer {
     /// Does a little of the background work.
     fn tidy(&mut self) {
         // Rows of deleted events must not be written afterwards, nor computed from the remaining events.
-        if self.upkeep.wants_rows() && !self.write_rows() {
-            self.upkeep.postpone();
+        if self.retention.wants_rows() && !self.write_rows() {
+            self.retention.postpone();
             return;
         }
         let queue = &self.ledger.queue;
-        match self.upkeep.step(&self.db, &|| !queue.is_empty()) {
+        match self.retention.step(&self.db, &|| !queue.is_empty()) {
             Ok(forgotten) => {
                 self.forget(&forgotten);
-                self.upkeep.tell();
+                self.retention.tell();
             }
             Err(error) => {
                 self.durable = false;
@@ -292,26 +292,26 @@ impl Writer {
             return;
         }
         let published = &self.ledger.published;
-        published.watchers.forget(&agents.iter().copied().map(Into::into).collect::<Vec<_>>());
+        published.alert_feed.forget(&agents.iter().copied().map(Into::into).collect::<Vec<_>>());
         let mut snapshot = published.snapshot.write().unwrap_or_else(PoisonError::into_inner);
         for id in agents {
             if let Some(agent) = snapshot.agent(*id) {
-                self.around.forget(&agent.sessions);
+                self.facts.forget(&agent.sessions);
             }
             snapshot.forget(*id);
-            if let Some(memory) = &mut self.memory {
-                memory.world.forget(*id);
+            if let Some(projection) = &mut self.projection {
+                projection.world.forget(*id);
             }
         }
     }
 
     fn load(&mut self) -> Result<()> {
-        let memory = ProjectionState::load(&self.db)?;
+        let projection = ProjectionState::load(&self.db)?;
         let published = &self.ledger.published;
         *published.snapshot.write().unwrap_or_else(PoisonError::into_inner) =
-            Snapshot::new(memory.world.shared());
-        *published.marks.write().unwrap_or_else(PoisonError::into_inner) = memory.marks.clone();
-        self.memory = Some(memory);
+            Snapshot::new(projection.world.shared());
+        *published.marks.write().unwrap_or_else(PoisonError::into_inner) = projection.marks.clone();
+        self.projection = Some(projection);
         Ok(())
     }
 
@@ -321,7 +321,7 @@ impl Writer {
             if let Err(error) = self.try_to_write() {
                 break error;
             }
-            if self.memory.is_none()
+            if self.projection.is_none()
                 && let Err(error) = self.load()
             {
                 break error;
@@ -337,14 +337,14 @@ impl Writer {
                     return self.publish(jobs, committed);
                 }
                 Err(Failure::Engine(index)) => {
-                    self.memory = None;
+                    self.projection = None;
                     self.ledger.counts().engine_failures.fetch_add(1, Ordering::Relaxed);
                     failing.insert(index);
                 }
                 Err(Failure::Store(error)) => break error,
             }
         };
-        self.memory = None;
+        self.projection = None;
         // The failure may be due to a replaced database.
         if files::id(&self.path) != self.file && self.begin_again().is_ok() {
             return self.commit(jobs);
@@ -374,7 +374,7 @@ impl Writer {
 
     /// Stores all jobs in one transaction. A failure changes only memory, which is then read again.
     fn attempt(&mut self, jobs: &mut [Job], failing: &HashSet<usize>) -> Result<Committed, Failure> {
-        let Some(memory) = &mut self.memory else {
+        let Some(projection) = &mut self.projection else {
             return Err(anyhow::anyhow!("the store has not been read").into());
         };
         if !self.durable {
@@ -382,7 +382,7 @@ impl Writer {
             self.durable = true;
         }
         let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
-        let mut batch = Batch::new(&transaction, memory, &mut self.around)?;
+        let mut batch = Batch::new(&transaction, projection, &mut self.facts)?;
         let mut answers = Vec::with_capacity(jobs.len());
         let mut bytes = 0;
         for (index, job) in jobs.iter_mut().enumerate() {
@@ -402,19 +402,19 @@ impl Writer {
 
     /// The batch is on disk: answers, then informs the rest. An answered caller finds the event in the snapshot.
     fn publish(&mut self, jobs: Vec<Job>, committed: Committed) {
-        let Some(memory) = &mut self.memory else { return };
+        let Some(projection) = &mut self.projection else { return };
         let Committed { answers, rows, bytes } = committed;
         let events = answers.len() as u64;
         let published = &self.ledger.published;
         {
             let mut snapshot = published.snapshot.write().unwrap_or_else(PoisonError::into_inner);
             for id in rows.touched.keys() {
-                if let Some(agent) = memory.world.share(*id) {
+                if let Some(agent) = projection.world.share(*id) {
                     snapshot.put(agent);
                 }
             }
         }
-        *published.marks.write().unwrap_or_else(PoisonError::into_inner) = memory.marks.clone();
+        *published.marks.write().unwrap_or_else(PoisonError::into_inner) = projection.marks.clone();
         published.counts.commits.fetch_add(1, Ordering::Relaxed);
         let mut together = Vec::new();
         for (job, receipt) in jobs.into_iter().zip(answers) {
@@ -431,13 +431,13 @@ impl Writer {
         answer_together(&self.ledger, together);
         // After the answers: this may wake a thread, which must not compete with the callers that wait for one.
         published.log.written();
-        self.upkeep.events_came(events, bytes);
+        self.retention.events_came(events, bytes);
         let now = Stamp::now();
         // Most events are one tool call after another, often with no client connected: then no view is made.
-        let agents = || rows.touched.keys().filter_map(|id| memory.world.agent(*id));
+        let agents = || rows.touched.keys().filter_map(|id| projection.world.agent(*id));
         let view = |agent: &Agent| Arc::new(self.ledger.view(agent, now));
-        let told = agents().filter(|agent| published.watchers.tell_agent(agent, || view(agent)));
-        let matters = told.count() > 0;
+        let sent = agents().filter(|agent| published.alert_feed.send_agent(agent, || view(agent)));
+        let matters = sent.count() > 0;
         published.copied.touched(rows.touched.keys().copied(), matters);
         if !published.hub.is_empty() {
             let views: Vec<_> = agents().map(view).collect();
@@ -448,7 +448,7 @@ impl Writer {
         {
             let _ = touched.send(rows.touched.keys().copied().collect());
         }
-        memory.keep(rows);
+        projection.keep(rows);
     }
 }
 
@@ -467,7 +467,7 @@ pub fn run(writer: &Mutex<Writer>) {
             Taken::Nothing => {}
             Taken::Closed => return writer.finish(),
         }
-        writer.look_after();
+        writer.do_background_work();
         patience = writer.patience();
     }
 }

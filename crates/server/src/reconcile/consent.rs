@@ -37,7 +37,7 @@ impl RunningCommands {
                 (None, None) => Vec::new(),
             };
             let runs = |asked: &&AskedCommand| {
-                // A question without an id is told from another only by being alone.
+                // A question without an id can be identified only if it is the only one.
                 (asked.tool_use_id.is_some() || target.open_dialogs == 1)
                     && clients.iter().any(|client| runs_below(*client, asked))
             };
@@ -103,8 +103,8 @@ fn runs(words: &[String], line: &str) -> bool {
 /// `sleep 20` of `make; sleep 20`; `/bin/sh ./build.sh 3` of `./build.sh 3`.
 fn is_part(words: &[String], line: &str) -> bool {
     let parts = line.split([';', '|', '&', '\n']).map(str::trim).filter(|part| !part.is_empty());
-    let told = |skipped: usize| words.get(skipped..).map(|words| words.join(" ")).unwrap_or_default();
-    let is_this = |part: &str| (0..=1).any(|skipped| told(skipped) == part);
+    let line_from = |first: usize| words.get(first..).map(|words| words.join(" ")).unwrap_or_default();
+    let is_this = |part: &str| (0..=1).any(|first| line_from(first) == part);
     parts.into_iter().any(is_this)
 }
 
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shell_that_runs_the_command_is_told_from_everything_else() {
+    fn only_a_shell_that_runs_the_command_or_its_part_is_recognized() {
         for (words, line, expected) in [
             (&["/bin/bash", "-c", "npm test"][..], "npm test", true),
             (&["bash", "-lc", "exec '/bin/bash' -c 'npm test'"], "npm test", true),

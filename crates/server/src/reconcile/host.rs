@@ -137,12 +137,12 @@ impl LedgerHost {
     }
 }
 
-/// The one client whose terminals can be told by their processes.
+/// Whether this is the one client whose terminals can be found by their processes.
 fn is_codex_daemon(agent: &Agent) -> bool {
     agent.place.shared_process && agent.place.client_name.as_deref() == Some(codex::ROW.name)
 }
 
-/// Claude writes down when the user says yes; of the others not all do.
+/// Claude records when the user says yes; not all other clients do.
 fn asked_commands(agent: &Agent) -> Vec<AskedCommand> {
     if agent.place.client_name.is_none() {
         return Vec::new();

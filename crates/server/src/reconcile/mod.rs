@@ -58,7 +58,8 @@ pub trait ReconcilerHost: Send + Sync {
     fn confirm(&self, submitted: Submitted);
 }
 
-/// Reports on their way into the store.
+/// Reports on their way into the store, to be passed to [`ReconcilerHost::confirm`]: until then they may be lost.
+#[must_use = "reports may be lost until they are confirmed"]
 #[derive(Debug, Default)]
 pub struct Submitted {
     events: Vec<NewEvent>,
@@ -264,8 +265,7 @@ impl Reconciler {
     pub fn read_now(&self, event: &HookSignal, limit: Option<Stamp>) -> Vec<Report> {
         let Some(watched) = self.shared.watched_for(event) else { return Vec::new() };
         let target = self.shared.host.target(&event.session_id);
-        let agent =
-            target.map_or(AgentNow { idle: true, asks: false, answered: false }, |target| target.now());
+        let agent = target.map_or(AgentNow::NO_AGENT, |target| target.now());
         // Signals the thread has not processed yet; processing one twice does no harm.
         let signals: Vec<HookSignal> = {
             let inbox = lock(&self.shared.inbox);
@@ -315,9 +315,28 @@ impl ReconcilerState {
         lock(&self.watches).get(session_id).cloned()
     }
 
-    fn keep(&self, session_id: &str, main: TranscriptWatcher) -> Arc<Mutex<WatchedSession>> {
-        let watched = Arc::new(Mutex::new(WatchedSession { main, subagents: HashMap::new() }));
-        Arc::clone(lock(&self.watches).entry(session_id.to_owned()).or_insert(watched))
+    /// The session's watcher, made by `begin` if there is none. It is made under the lock, because the saved position can be
+    /// taken only once: of two threads that begin at the same time, the second would start without it and skip lines.
+    fn watch_or_begin(
+        &self,
+        session_id: &str,
+        begin: impl FnOnce() -> TranscriptWatcher,
+    ) -> Arc<Mutex<WatchedSession>> {
+        let mut watches = lock(&self.watches);
+        let watched = watches.entry(session_id.to_owned()).or_insert_with(|| {
+            Arc::new(Mutex::new(WatchedSession { main: begin(), subagents: HashMap::new() }))
+        });
+        Arc::clone(watched)
+    }
+
+    /// Records a session that no hook reported, and watches it from now on.
+    fn record_found(&self, session_id: &str, watch: TranscriptWatcher, reports: Vec<Report>) {
+        let watched = self.watch_or_begin(session_id, || watch);
+        // Submitted under the lock, so that the next reader of this transcript submits later.
+        let reading = lock(&watched);
+        let submitted = self.host.submit(reports);
+        drop(reading);
+        self.host.confirm(submitted);
     }
 
     /// The watcher of the session an event belongs to; it begins with the session's first event that names a file.
@@ -335,7 +354,8 @@ impl ReconcilerState {
             return Some(watched);
         }
         let path = event.transcript_path.clone()?;
-        Some(self.keep(&event.session_id, self.begin(&event.session_id, path, event.at)))
+        let session_id = &event.session_id;
+        Some(self.watch_or_begin(session_id, || self.begin(session_id, path, event.at)))
     }
 
     /// The watcher of an agent's session.
@@ -345,7 +365,8 @@ impl ReconcilerState {
         }
         let path = target.transcript_path.clone()?;
         // Known, but not watched: this server is younger than the agent. What came since its last activity is new.
-        Some(self.keep(&target.session_id, self.begin(&target.session_id, path, target.active)))
+        let session_id = &target.session_id;
+        Some(self.watch_or_begin(session_id, || self.begin(session_id, path, target.active)))
     }
 
     fn begin(&self, session_id: &str, path: PathBuf, since: Stamp) -> TranscriptWatcher {

@@ -7,7 +7,7 @@ use headspace_clients::Newcomers;
 use headspace_core::model::{Process, Source, observed};
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
-use headspace_platform::process;
+use headspace_platform::{files, process};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ fn asks(client: Process, place: &Path) -> Vec<Report> {
 fn is_trusted(config: &Path, place: &Path) -> bool {
     let beside: Option<PathBuf> = config.parent().map(|home| home.join(".claude.json"));
     [Some(config.join(".claude.json")), beside].into_iter().flatten().any(|file| {
-        let Ok(text) = std::fs::read(&file) else { return false };
+        let Ok(text) = files::read(&file) else { return false };
         let state: Value = serde_json::from_slice(&text).unwrap_or_default();
         let trusted = |place: &Path| {
             state["projects"][place.to_string_lossy().as_ref()]["hasTrustDialogAccepted"] == true

@@ -331,15 +331,18 @@ impl ReconcilerThread {
             }),
             tail: None,
         }];
-        if self.shared.watch(&note.session_id).is_none()
-            && let Some(path) = transcript
-            && let Some((mut watch, _)) = TranscriptWatcher::find(&note.session_id, path, now)
-        {
-            reports.extend(watch.settle(now, AgentNow { idle: true, asks: false, answered: false }));
-            self.shared.keep(&note.session_id, watch);
+        let unwatched = transcript.filter(|_| self.shared.watch(&note.session_id).is_none());
+        match unwatched.and_then(|path| TranscriptWatcher::find(&note.session_id, path, now)) {
+            Some((mut watch, _)) => {
+                reports.extend(watch.settle(now, AgentNow::NO_AGENT));
+                reports.push(status);
+                self.shared.record_found(&note.session_id, watch, reports);
+            }
+            None => {
+                reports.push(status);
+                self.shared.record(reports);
+            }
         }
-        reports.push(status);
-        self.shared.host.submit(reports);
         self.next_round = Instant::now();
     }
 
@@ -413,7 +416,7 @@ impl ReconcilerThread {
         let Some(watched) = watched else { return };
         let mut watched = lock(&watched);
         let now = Stamp::now();
-        let agent = target.map_or(AgentNow { idle: true, asks: false, answered: false }, WatchTarget::now);
+        let agent = target.map_or(AgentNow::NO_AGENT, WatchTarget::now);
         if let Some(path) = target.and_then(|target| target.transcript_path.clone()) {
             watched.main.moved_to(path);
         }
@@ -491,9 +494,7 @@ impl ReconcilerThread {
             clients.note(process.pid).is_some() || host.target_of(process.into()).is_some()
         };
         let reports = self.trust_dialogs.look(&self.places.config, known);
-        if !reports.is_empty() {
-            host.submit(reports);
-        }
+        self.shared.record(reports);
     }
 
     /// What the system should watch: the clients' files, the settings, and the transcripts of all living agents.
@@ -574,13 +575,8 @@ impl ReconcilerThread {
                 body,
                 tail: None,
             }];
-            reports.extend(watch.settle(now, AgentNow { idle: true, asks: false, answered: false }));
-            let watched = self.shared.keep(&session_id, watch);
-            let submitted = {
-                let _reading = lock(&watched);
-                self.shared.host.submit(reports)
-            };
-            self.shared.host.confirm(submitted);
+            reports.extend(watch.settle(now, AgentNow::NO_AGENT));
+            self.shared.record_found(&session_id, watch, reports);
         }
     }
 

@@ -11,6 +11,8 @@ struct Stage {
     targets: Mutex<Vec<WatchTarget>>,
     last_hook: Mutex<Option<Stamp>>,
     reports: Mutex<Vec<Report>>,
+    /// How many submissions the reconciler has not waited for yet.
+    unconfirmed: Mutex<usize>,
     came: Condvar,
     /// While this is set, nothing is stored.
     disk_full: Mutex<bool>,
@@ -46,12 +48,14 @@ impl ReconcilerHost for Stage {
     }
 
     fn submit(&self, reports: Vec<Report>) -> Submitted {
+        *lock(&self.unconfirmed) += 1;
         lock(&self.reports).extend(reports);
         self.came.notify_all();
         Submitted::default()
     }
 
     fn confirm(&self, _: Submitted) {
+        *lock(&self.unconfirmed) -= 1;
         let mut full = lock(&self.disk_full);
         while *full {
             full = self.came.wait(full).unwrap();
@@ -78,6 +82,7 @@ impl Stage {
             targets: Mutex::default(),
             last_hook: Mutex::default(),
             reports: Mutex::default(),
+            unconfirmed: Mutex::default(),
             came: Condvar::new(),
             disk_full: Mutex::default(),
         })
@@ -260,6 +265,63 @@ fn a_subagents_refusal_is_seen_in_its_own_transcript() {
         "toolDenialKind": "user-rejected", "message": {"content": content}});
     std::fs::write(path, format!("{line}\n")).unwrap();
     assert_eq!(stage.wait_for(observed::REFUSED).body["agent_id"], "a1");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_client_found_by_its_status_file_is_reported_until_it_is_stored() {
+    let stage = Stage::new();
+    let sessions = stage.dir.path().join("sessions");
+    std::fs::create_dir(&sessions).unwrap();
+    let (pid, start) = (std::process::id(), headspace_platform::process::start_time(std::process::id()));
+    let note = json!({"pid": pid, "procStart": start, "sessionId": "found", "status": "idle", "cwd": "/p",
+        "statusUpdatedAt": Stamp::now().0 / 1_000_000});
+    std::fs::write(sessions.join(format!("{pid}.json")), note.to_string()).unwrap();
+    let _reconciler = stage.start(QUICK);
+    assert_eq!(stage.wait_for(observed::CLIENT_STATUS).session_id, "found");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while *lock(&stage.unconfirmed) > 0 {
+        assert!(Instant::now() < deadline, "the report may be lost, and nobody would notice");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A line that was written while no server ran is read from where the last server stopped, whichever thread is first to
+/// ask for the session's watcher.
+#[test]
+fn two_threads_that_begin_to_watch_a_session_share_the_saved_position() {
+    let stage = Stage::new();
+    stage.interrupt();
+    let path = stage.path();
+    for round in 0..300 {
+        let mark = Mark { path: path.clone(), offset: 0, inode: 0, check: None };
+        let state = ReconcilerState {
+            host: Arc::clone(&stage) as Arc<dyn ReconcilerHost>,
+            inbox: Mutex::default(),
+            changed: Condvar::new(),
+            watches: Mutex::default(),
+            marks: Mutex::new(HashMap::from([("s".to_owned(), mark)])),
+            hooks: Mutex::default(),
+            hooks_lost_at: Mutex::default(),
+            viewers: panes::Viewers::default(),
+        };
+        let together = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let event = signal("PreToolUse", &path);
+                    together.wait();
+                    state.watched_for(&event);
+                });
+            }
+        });
+        let watched = state.watch("s").unwrap();
+        let mut watched = lock(&watched);
+        let now = Stamp::now();
+        watched.main.read(now);
+        let reports = watched.main.settle(now, stage.target_for(true).now());
+        assert_eq!(reports.len(), 1, "round {round}: the line was skipped");
+    }
 }
 
 #[test]

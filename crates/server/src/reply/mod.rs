@@ -29,7 +29,7 @@ const PROMPT_REPORTED_WITHIN: Duration = Duration::from_secs(3);
 const TRY_PROMPTS_EVERY: Duration = Duration::from_millis(500);
 /// After a refusal (a draft, a dialog) the same agent is left alone for this long.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(3);
-/// An agent that has just become idle may still be drawing its screen, or about to go on by itself.
+/// An agent that has just become idle may still be drawing its screen, or about to continue by itself.
 const IDLE_FOR: Duration = Duration::from_millis(700);
 /// A pane is known to be an agent's at most this long after its first event.
 const PUBLISH_PANES_EVERY: Duration = Duration::from_secs(2);

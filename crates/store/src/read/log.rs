@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn every_database_is_a_history_of_its_own_until_told_otherwise() {
+    fn every_database_is_a_history_of_its_own_until_it_gets_another_epoch() {
         let ((_a, a), (_b, b)) = (database(), database());
         let of = |path: &Path| epoch(&crate::open(path).unwrap()).unwrap();
         assert_eq!(of(&a).len(), 36);

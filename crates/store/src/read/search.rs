@@ -130,11 +130,11 @@ pub fn find(db: &Connection, query: &EventQuery, text: &str) -> Result<(Vec<i64>
     if let Some(after) = query.after {
         part.in_index(&words, after, indexed, &mut found)?;
         let from = after.max(indexed);
-        let to = newest.min(from + MAX_UNINDEXED_READ);
+        let to = newest.min(from.saturating_add(MAX_UNINDEXED_READ));
         part.directly(&words, from, to, (to < newest).then_some(to), &mut found)?;
     } else {
-        let to = query.before.map_or(newest, |before| newest.min(before - 1));
-        let from = indexed.max(to - MAX_UNINDEXED_READ);
+        let to = query.before.map_or(newest, |before| newest.min(before.saturating_sub(1)));
+        let from = indexed.max(to.saturating_sub(MAX_UNINDEXED_READ));
         part.directly(&words, from, to, (from > indexed).then_some(from + 1), &mut found)?;
         part.in_index(&words, 0, to.min(indexed), &mut found)?;
     }
@@ -314,6 +314,16 @@ mod tests {
             found(&db, text);
         }
         assert_eq!(found(&db, "\"quoted\""), [3]);
+    }
+
+    #[test]
+    fn a_search_beyond_every_id_finds_nothing_and_does_not_overflow() {
+        let db = database();
+        for (after, before) in [(Some(i64::MAX), None), (None, Some(i64::MIN)), (None, Some(i64::MIN + 1))] {
+            let text = Some("needlefish".into());
+            let query = EventQuery { after, before, text, limit: 10, ..EventQuery::default() };
+            assert!(events(&db, &query).unwrap().events.is_empty(), "{after:?} {before:?}");
+        }
     }
 
     #[test]

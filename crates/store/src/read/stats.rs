@@ -226,7 +226,23 @@ mod tests {
     }
 
     #[test]
-    fn waits_are_told_by_kind_and_the_longest_first() {
+    fn absurd_figures_do_not_break_the_statistics() {
+        let mut db = Connection::open_in_memory().unwrap();
+        schema::migrate(&mut db).unwrap();
+        let noon = Stamp(20_000 * DAY + 12 * HOUR);
+        let absurd = Spent { micro_usd: u64::MAX, input_tokens: u64::MAX, ..Spent::default() };
+        for agent in [1, 1, 2] {
+            let mut rows = Rows::default();
+            rows.spend(agent, Some("api".into()), noon, &absurd);
+            write::rows(&db, &rows).unwrap();
+        }
+        let stats = all(&db, noon).unwrap();
+        assert_eq!((stats.projects.len(), stats.agents.len()), (1, 2));
+        assert!(today(&db, noon).unwrap().tokens() > 0);
+    }
+
+    #[test]
+    fn waits_are_reported_by_kind_and_the_longest_first() {
         let mut db = Connection::open_in_memory().unwrap();
         schema::migrate(&mut db).unwrap();
         let now = Stamp(20_000 * DAY + 12 * HOUR);

@@ -126,7 +126,7 @@ pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Repl
 
 /// Counts and sends what a crash prevented. If the states cannot be read, that is unknown.
 fn write_what_is_missing(db: &Connection) {
-    let written = ProjectionState::load(db).and_then(|mut memory| memory.write(db));
+    let written = ProjectionState::load(db).and_then(|mut projection| projection.write(db));
     if let Err(error) = written {
         headspace_platform::log::line(&format!("the stream of changes may lack its last steps: {error:#}"));
     }

@@ -38,9 +38,7 @@ fn rebuild_in(
     let mut db = fast(crate::open(copy)?)?;
     let total: i64 = db.query_row("SELECT count(*) FROM events", [], |row| row.get(0))?;
     let done = replay::replay(&mut db, |count| progress(count, total.unsigned_abs()))?;
-    db.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)")?;
-    drop(db);
-    fs::File::open(copy)?.sync_all()?;
+    bring_to_disk(db, copy)?;
     if !healthy && path.exists() {
         crate::quarantine(path)?;
     }
@@ -64,9 +62,7 @@ pub fn by_itself(path: &Path, aside: &Path) -> Result<Option<u64>> {
             return Ok(None);
         }
         let replayed = replay::replay(&mut db, |_| {})?;
-        db.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)")?;
-        drop(db);
-        fs::File::open(&copy)?.sync_all()?;
+        bring_to_disk(db, &copy)?;
         swap(&copy, path)?;
         Ok(Some(replayed.events))
     })();
@@ -97,6 +93,13 @@ fn copied(path: &Path, copy: &Path) -> Result<bool> {
 fn fast(db: Connection) -> Result<Connection> {
     db.pragma_update(None, "synchronous", "OFF")?;
     Ok(db)
+}
+
+/// Closes the complete copy; when this returns, it is one file, and on disk.
+fn bring_to_disk(db: Connection, copy: &Path) -> Result<()> {
+    db.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)")?;
+    drop(db);
+    Ok(fs::File::open(copy)?.sync_all()?)
 }
 
 /// The old database's log is empty by now; its companion files would not match the new one.

@@ -24,7 +24,7 @@ const MIN_CHANGES_KEPT: i64 = 1000;
 pub struct CutBySize {
     goal: u64,
     base: Base,
-    remains: Leftovers,
+    leftovers: Leftovers,
     /// Events the engine fails on now, though it did not when they came.
     failing: HashSet<i64>,
     /// The last step failed because of such an event. It is known now, so trying again makes sense.
@@ -50,7 +50,7 @@ impl CutBySize {
         CutBySize {
             goal,
             base: Base::Reading(Vec::new()),
-            remains: Leftovers::default(),
+            leftovers: Leftovers::default(),
             failing: HashSet::new(),
             goes_on_after: false,
             wants_rows: false,
@@ -82,9 +82,9 @@ impl CutBySize {
         let mut touched = BTreeSet::new();
         let mut through = None;
         let deleted = self.deleted;
-        let begun_at = prune::room(db)?.used;
+        let begun_at = prune::space(db)?.used;
         loop {
-            let Space { used, .. } = prune::room(db)?;
+            let Space { used, .. } = prune::space(db)?;
             if used <= self.goal {
                 self.done = true;
                 break;
@@ -121,7 +121,7 @@ impl CutBySize {
                 gone += 1;
             }
             if let Some(through) = through {
-                self.remains.step(db, through)?;
+                self.leftovers.step(db, through)?;
             }
             self.deleted += gone;
             if gone == 0 && surplus == 0 {

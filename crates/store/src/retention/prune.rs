@@ -347,7 +347,7 @@ pub struct Space {
 }
 
 /// How big the database is; this reads only its first page.
-pub fn room(db: &Connection) -> Result<Space> {
+pub fn space(db: &Connection) -> Result<Space> {
     let mut query = db.prepare_cached(
         "SELECT page_count, freelist_count, page_size
          FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()",
@@ -360,7 +360,7 @@ pub fn room(db: &Connection) -> Result<Space> {
 /// Returns pages to the file system until only `keep` bytes of them are free; `true` when that is done.
 pub fn give_back(db: &Connection, keep: u64, go_on: GoOn) -> Result<bool> {
     loop {
-        let free = room(db)?.free;
+        let free = space(db)?.free;
         if free <= keep {
             return Ok(true);
         }

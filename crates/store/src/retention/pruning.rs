@@ -150,7 +150,7 @@ impl Pruning {
         waiting: &dyn Fn() -> bool,
     ) -> Result<Vec<i64>> {
         let start = Instant::now();
-        let owed = owed(growth, excess(prune::room(db)?.used, retention.max_bytes));
+        let owed = owed(growth, excess(prune::space(db)?.used, retention.max_bytes));
         let (minimum, maximum) = (self.minimum(), self.slice);
         let mut go_on = || {
             let spent = start.elapsed();
@@ -176,7 +176,7 @@ impl Pruning {
             Work::Size(cut, _) => cut.step(db, owed, go_on)?,
             Work::Space => {
                 let limit = retention.max_bytes;
-                let spare = (limit + limit / OVER_LIMIT_ONE_PART_IN).saturating_sub(prune::room(db)?.used);
+                let spare = (limit + limit / OVER_LIMIT_ONE_PART_IN).saturating_sub(prune::space(db)?.used);
                 if prune::give_back(db, if self.spare { spare } else { 0 }, go_on)? {
                     self.work = Work::Done;
                 }
@@ -189,7 +189,7 @@ impl Pruning {
     /// Counts what was deleted, and starts the next kind of work when one is done. Returns the deleted agents.
     fn next_work(&mut self, db: &Connection, retention: &Retention) -> Result<Vec<i64>> {
         let limit = retention.max_bytes;
-        let used = prune::room(db)?.used;
+        let used = prune::space(db)?.used;
         self.excess = if limit == 0 { 0.0 } else { excess(used, limit) };
         let mut forgotten = Vec::new();
         self.work = match std::mem::replace(&mut self.work, Work::Done) {

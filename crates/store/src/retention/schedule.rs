@@ -129,7 +129,7 @@ impl RetentionSchedule {
     /// Reads the database's size, if it may have grown. That costs microseconds.
     fn look(&mut self, db: &Connection) -> Result<()> {
         if std::mem::take(&mut self.grown) {
-            self.used = prune::room(db)?.used;
+            self.used = prune::space(db)?.used;
         }
         Ok(())
     }
@@ -205,7 +205,7 @@ impl RetentionSchedule {
         self.next_try = Instant::now() + RETRY_FAILED_AFTER;
         pruning.choose(self.used, self.retention.max_bytes, self.growth());
         let forgotten = pruning.slice(db, &self.retention, self.growth(), waiting)?;
-        (self.grown, self.used) = (false, prune::room(db)?.used);
+        (self.grown, self.used) = (false, prune::space(db)?.used);
         self.paid = self.used;
         (self.unmerged, pruning.merges) = (true, true);
         if matches!(pruning.work, Work::Done) {
@@ -306,25 +306,25 @@ mod tests {
     /// A writer whose queue is never empty and that never has a pause.
     struct Flood {
         db: Connection,
-        memory: ProjectionState,
-        around: FactSources,
-        upkeep: RetentionSchedule,
+        projection: ProjectionState,
+        facts: FactSources,
+        schedule: RetentionSchedule,
     }
 
     impl Flood {
         fn new(limit: u64) -> Flood {
             let mut db = Connection::open_in_memory().unwrap();
             crate::schema::migrate(&mut db).unwrap();
-            let memory = ProjectionState::load(&db).unwrap();
-            let upkeep = RetentionSchedule::new(Retention { days: 30, max_bytes: limit });
-            Flood { db, memory, around: FactSources::new(), upkeep }
+            let projection = ProjectionState::load(&db).unwrap();
+            let schedule = RetentionSchedule::new(Retention { days: 30, max_bytes: limit });
+            Flood { db, projection, facts: FactSources::new(), schedule }
         }
 
         /// One COMMIT of `count` events, and the retention step before the next.
         fn commit(&mut self, count: usize, text: &str) -> u64 {
-            let Flood { db, memory, around, upkeep } = self;
+            let Flood { db, projection, facts, schedule } = self;
             let transaction = db.unchecked_transaction().unwrap();
-            let mut batch = Batch::new(&transaction, memory, around).unwrap();
+            let mut batch = Batch::new(&transaction, projection, facts).unwrap();
             let mut bytes = 0;
             for index in 0..count {
                 let session = format!("s{}", index % 8);
@@ -336,14 +336,14 @@ mod tests {
             }
             let rows = batch.finish();
             transaction.commit().unwrap();
-            memory.keep(rows);
-            upkeep.events_came(count as u64, bytes);
-            if upkeep.wants_rows() {
-                memory.write(db).unwrap();
-                upkeep.rows_written();
+            projection.keep(rows);
+            schedule.events_came(count as u64, bytes);
+            if schedule.wants_rows() {
+                projection.write(db).unwrap();
+                schedule.rows_written();
             }
-            upkeep.step(db, &|| true).unwrap();
-            upkeep.tell();
+            schedule.step(db, &|| true).unwrap();
+            schedule.tell();
             bytes
         }
     }
@@ -356,9 +356,9 @@ mod tests {
             let mut flood = Flood::new(LIMIT);
             let (mut came, mut most, mut largest) = (0, 0, 0);
             while came < 2 * LIMIT {
-                let before = prune::room(&flood.db).unwrap();
+                let before = prune::space(&flood.db).unwrap();
                 came += flood.commit(count, &text);
-                let after = prune::room(&flood.db).unwrap();
+                let after = prune::space(&flood.db).unwrap();
                 most = most.max(after.used + after.free);
                 largest = largest.max(after.used.saturating_sub(before.used));
             }

@@ -58,8 +58,8 @@ pub struct Receipt {
 pub struct Batch<'a> {
     db: &'a Connection,
     events: Events<'a>,
-    pub memory: &'a mut ProjectionState,
-    pub around: &'a mut FactSources,
+    pub projection: &'a mut ProjectionState,
+    pub facts: &'a mut FactSources,
     pub rows: Rows,
     /// The batch has an event.
     begun: bool,
@@ -122,10 +122,10 @@ impl FactSources {
 impl<'a> Batch<'a> {
     pub fn new(
         db: &'a Connection,
-        memory: &'a mut ProjectionState,
-        around: &'a mut FactSources,
+        projection: &'a mut ProjectionState,
+        facts: &'a mut FactSources,
     ) -> Result<Batch<'a>> {
-        Ok(Batch { db, events: Events::new(db)?, memory, around, rows: Rows::default(), begun: false })
+        Ok(Batch { db, events: Events::new(db)?, projection, facts, rows: Rows::default(), begun: false })
     }
 
     /// Stores the event and applies it. `fails`: the engine is known to fail on it, so it has no effect.
@@ -138,11 +138,11 @@ impl<'a> Batch<'a> {
             }
             return Ok(self.receipt(event_id, agent_id, None, true));
         }
-        self.memory.marks.event += 1;
-        record.event.id = self.memory.marks.event;
+        self.projection.marks.event += 1;
+        record.event.id = self.projection.marks.event;
         self.gather(&mut record.event);
         let event = &record.event;
-        let world = &mut self.memory.world;
+        let world = &mut self.projection.world;
         let outcome = if fails {
             None
         } else {
@@ -151,7 +151,7 @@ impl<'a> Batch<'a> {
         };
         let agent_id = match &outcome {
             Some(outcome) => outcome.agent_id,
-            None => self.memory.world.agent_of_session(&event.session_id).map(|agent| agent.id),
+            None => self.projection.world.agent_of_session(&event.session_id).map(|agent| agent.id),
         };
         let first = !std::mem::replace(&mut self.begun, true);
         let flags = effect(outcome.as_ref())
@@ -161,11 +161,11 @@ impl<'a> Batch<'a> {
         if let Some(tail) = &record.tail {
             write::tail(self.db, tail)?;
         }
-        self.memory.marks.count(&mut self.rows, event, flags);
+        self.projection.marks.count(&mut self.rows, event, flags);
         let duplicate = flags & flag::DUPLICATE != 0;
         let receipt = self.receipt(event.id, agent_id, outcome.as_ref(), duplicate);
         if let Some(outcome) = outcome {
-            let ProjectionState { world, marks, .. } = &mut *self.memory;
+            let ProjectionState { world, marks, .. } = &mut *self.projection;
             projection::collect(&mut self.rows, world, &mut marks.seq, event, outcome);
         }
         Ok(receipt)
@@ -178,7 +178,7 @@ impl<'a> Batch<'a> {
         outcome: Option<&Outcome>,
         duplicate: bool,
     ) -> Receipt {
-        let agent = agent_id.and_then(|id| self.memory.world.agent(id));
+        let agent = agent_id.and_then(|id| self.projection.world.agent(id));
         Receipt {
             event_id,
             agent_id,
@@ -192,7 +192,7 @@ impl<'a> Batch<'a> {
 
     /// Looks up the facts that the engine may not look up itself.
     fn gather(&mut self, event: &mut Event) {
-        let FactSources { lookup, met, machine } = &mut *self.around;
+        let FactSources { lookup, met, machine } = &mut *self.facts;
         // This stays true if the batch is retried.
         let first_since_start = event.facts.first_since_start || met.meet(&event.session_id);
         let ask = std::mem::take(&mut event.facts.ask);
@@ -204,14 +204,14 @@ impl<'a> Batch<'a> {
         let here = is_here(event, machine);
         found.elsewhere = !here;
         event.facts = found;
-        let asked = self.memory.world.asks(event);
+        let asked = self.projection.world.asks(event);
         // We cannot look at another machine's processes; the engine is told that they live.
         event.facts.alive = asked.into_iter().filter(|process| !here || process::lives(*process)).collect();
     }
 
     /// The rows of its events, with every step numbered.
     pub fn finish(mut self) -> Rows {
-        self.rows.number_agents(&mut self.memory.marks.seq);
+        self.rows.number_agents(&mut self.projection.marks.seq);
         self.rows
     }
 }

@@ -382,23 +382,30 @@ fn transition_row(db: &Connection, transition: &Transition) -> Result<()> {
     Ok(())
 }
 
+/// What a row of `spent` counts at most: a billion dollars, or as many tokens. Clients report the figures, and SQLite
+/// refuses a sum that overflows: one absurd figure would break the statistics for good.
+const MAX_SPENT_PER_ROW: i64 = 1 << 50;
+
 fn spent_row(db: &Connection, agent_id: i64, project: &str, quarter: i64, spent: &Spent) -> Result<()> {
-    let sql = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let capped =
+        |number: u64| i64::try_from(number).map_or(MAX_SPENT_PER_ROW, |number| number.min(MAX_SPENT_PER_ROW));
     db.prepare_cached(
         "INSERT INTO spent(quarter, agent_id, project, micro_usd, input, output, cache_write, cache_read)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-         ON CONFLICT DO UPDATE SET micro_usd = micro_usd + ?4, input = input + ?5, output = output + ?6,
-             cache_write = cache_write + ?7, cache_read = cache_read + ?8",
+         ON CONFLICT DO UPDATE SET micro_usd = min(micro_usd + ?4, ?9), input = min(input + ?5, ?9),
+             output = min(output + ?6, ?9), cache_write = min(cache_write + ?7, ?9),
+             cache_read = min(cache_read + ?8, ?9)",
     )?
     .execute(params![
         quarter,
         agent_id,
         project,
-        sql(spent.micro_usd),
-        sql(spent.input_tokens),
-        sql(spent.output_tokens),
-        sql(spent.cache_write_tokens),
-        sql(spent.cache_read_tokens),
+        capped(spent.micro_usd),
+        capped(spent.input_tokens),
+        capped(spent.output_tokens),
+        capped(spent.cache_write_tokens),
+        capped(spent.cache_read_tokens),
+        MAX_SPENT_PER_ROW,
     ])?;
     Ok(())
 }

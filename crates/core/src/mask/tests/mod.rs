@@ -346,7 +346,7 @@ fn ways(text: &str) -> Vec<(&'static str, String)> {
 /// Whether `masked` still shows `secret`, as it is or as JSON writes it.
 fn shows(masked: &str, secret: &str) -> bool {
     let written = serde_json::Value::from(secret).to_string();
-    // A part is as good as the whole for somebody who searches for it.
+    // A part of it is enough for someone who looks for it.
     let half = &secret[..secret.len() - secret.len() / 3];
     [secret, half, &written[1..written.len() - 1]].iter().any(|form| masked.contains(form))
 }

@@ -149,7 +149,7 @@ pub fn questions(input: &Value) -> Vec<Question> {
         .collect()
 }
 
-/// Tools whose ask is told by one field of their input; of any other all of the input is the ask.
+/// Tools for which one field of the input is the ask; for any other tool it is the whole input.
 const TELLING_FIELDS: &[(&str, &str)] = &[
     ("Bash", "command"),
     ("bash", "command"),
@@ -188,7 +188,8 @@ impl Interaction {
         }
     }
 
-    /// Each question has a text of its own, and labels of its own: an answer means one thing.
+    /// Whether no two questions have the same text, and no two options of a question the same label: then an answer is
+    /// unambiguous.
     pub fn has_clear_questions(&self) -> bool {
         let Some(input) = self.input() else { return false };
         let questions = questions(input);

@@ -228,18 +228,14 @@ impl Channel for Desktop {
         let (desktop, key) = (self.clone(), key.clone());
         let thread = std::thread::Builder::new().name("desktop".into());
         let _ = thread.spawn(move || {
-            let id = match desktop.shown().get_mut(&key) {
-                Some(shown) => {
-                    shown.withdrawn = true;
-                    shown.id
-                }
-                None if cfg!(target_os = "macos") => {
-                    let _ = run("terminal-notifier", &["-remove".to_owned(), group(&key)]);
-                    return;
-                }
-                None => return,
-            };
-            let Some(id) = id else { return };
+            let shown = desktop.shown().get_mut(&key).map(|shown| {
+                shown.withdrawn = true;
+                shown.id
+            });
+            if shown.is_none() && cfg!(target_os = "macos") {
+                let _ = run("terminal-notifier", &["-remove".to_owned(), group(&key)]);
+            }
+            let Some(id) = shown.flatten() else { return };
             // notify-send ends when its notification is gone. If nothing can withdraw it, the process must not wait forever.
             if !desktop.close(id) {
                 let waits = desktop.shown().remove(&key).and_then(|shown| shown.waits);

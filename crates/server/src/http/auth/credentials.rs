@@ -53,7 +53,7 @@ impl KnownBrowser {
         KnownBrowser { cookie: cookie.to_owned(), seen, written: seen }
     }
 
-    fn rests_too_long(&self, now: Stamp) -> bool {
+    fn has_expired(&self, now: Stamp) -> bool {
         now.since(self.seen) > LOGIN_EXPIRES_AFTER
     }
 }
@@ -126,7 +126,7 @@ impl KeyRing {
 
     /// Writes the list of browsers, without those that were not seen for too long.
     fn remember(&self, state: &mut KeyRingState, now: Stamp) -> Result<()> {
-        state.logins.retain(|login| !login.rests_too_long(now));
+        state.logins.retain(|login| !login.has_expired(now));
         let surplus = state.logins.len().saturating_sub(MAX_LOGINS);
         state.logins.drain(..surplus);
         let mut lines = format!("{}\n", state.token);
@@ -164,7 +164,7 @@ impl DoorKeys for KeyRing {
     fn cookie_fits(&self, given: &str) -> bool {
         let (mut state, now) = (self.current(), Stamp::now());
         let found = state.logins.iter_mut().find(|login| same_secret(&login.cookie, given));
-        let Some(login) = found.filter(|login| !login.rests_too_long(now)) else { return false };
+        let Some(login) = found.filter(|login| !login.has_expired(now)) else { return false };
         login.seen = now;
         if now.since(login.written) > LAST_SEEN_LAGS_BY {
             // A full disk must not log anyone out.
@@ -178,10 +178,8 @@ fn modified(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).ok()?.modified().ok()
 }
 
-/// `N` random bytes of the system, as hexadecimal digits.
 fn random_hex<const N: usize>() -> Result<String> {
-    let bytes = process::random_bytes::<N>().context("could not get random numbers")?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    process::random_hex::<N>().context("could not get random numbers")
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// `bound` is where the server listens: its address is a name of it, unless it stands for all.
+    /// `bound` is where the server listens. Its address is one of the server's names, unless it means all addresses.
     pub fn new(configured: &[String], bound: SocketAddr) -> Names {
         let mut names: Vec<String> = configured.iter().map(|name| name.to_ascii_lowercase()).collect();
         if !bound.ip().is_unspecified() {
@@ -143,7 +143,9 @@ fn host_of<'a>(names: &Names, uri: &'a Uri, headers: &'a HeaderMap) -> Result<&'
 
 /// The header's one value; twice, or not text, is refused.
 fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Refusal> {
-    let bad = || (StatusCode::BAD_REQUEST, format!("the `{name}` header makes no sense"));
+    let bad = || {
+        (StatusCode::BAD_REQUEST, format!("the `{name}` header is there twice or is not text: send it once"))
+    };
     let mut values = headers.get_all(name).iter();
     let Some(first) = values.next() else { return Ok(None) };
     if values.next().is_some() {
@@ -234,7 +236,7 @@ pub fn admit(
     Err(forbidden("this server belongs to another user: send its token, or run `headspace open` to log in"))
 }
 
-/// Equal, found out in a time that does not depend on where they differ.
+/// Whether both are equal. How long this takes does not depend on where they differ.
 pub fn same_secret(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let difference = a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b));

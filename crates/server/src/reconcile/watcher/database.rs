@@ -184,7 +184,7 @@ mod tests {
         DatabaseTail::new(path.to_owned(), headspace_clients::rows(path).unwrap(), session_id)
     }
 
-    fn told(tail: &mut DatabaseTail) -> Vec<String> {
+    fn lines_of(tail: &mut DatabaseTail) -> Vec<String> {
         let classify = headspace_clients::reader(tail.path());
         let mut entries = Vec::new();
         tail.read(|line| entries.extend(classify(line))).unwrap();
@@ -217,7 +217,7 @@ mod tests {
             let (_directory, path, _client) = stored(running);
             let mut tail = tail(&path, REFUSED_THEN_ANSWERED);
             assert_eq!(
-                told(&mut tail),
+                lines_of(&mut tail),
                 [
                     "prompt SCENARIO:bash true",
                     "title I list.",
@@ -237,7 +237,7 @@ mod tests {
                 "running: {running}"
             );
             assert_eq!(tail.read(|_| panic!("read twice")).unwrap(), Read::Unchanged);
-            let interrupts = told(&mut super::tests::tail(&path, INTERRUPTED));
+            let interrupts = lines_of(&mut super::tests::tail(&path, INTERRUPTED));
             assert_eq!(interrupts.iter().filter(|one| *one == "interrupted").count(), 3, "{interrupts:?}");
         }
     }
@@ -247,7 +247,7 @@ mod tests {
         let (_directory, path, client) = stored(true);
         let client = client.unwrap();
         let mut tail = tail(&path, REFUSED_THEN_ANSWERED);
-        told(&mut tail);
+        lines_of(&mut tail);
         let mark = tail.mark();
         let title = |seq: u64, title: &str| {
             let data = format!(r#"{{"info":{{"title":"{title}","time":{{"updated":1}}}}}}"#);
@@ -255,9 +255,9 @@ mod tests {
             client.execute(&event, [REFUSED_THEN_ANSWERED, &data]).unwrap();
         };
         title(mark.offset, "Another name");
-        assert_eq!(told(&mut tail), ["title Another name"]);
+        assert_eq!(lines_of(&mut tail), ["title Another name"]);
         let mut later = tests::tail(&path, REFUSED_THEN_ANSWERED).from(mark.offset);
-        assert_eq!(told(&mut later), ["title Another name"], "continued after a restart");
+        assert_eq!(lines_of(&mut later), ["title Another name"], "continued after a restart");
         client.execute("DELETE FROM event", []).unwrap();
         title(0, "New");
         let read = tail.read(|_| {}).unwrap();
@@ -269,21 +269,21 @@ mod tests {
         let (_directory, path, _client) = stored(true);
         let mut tail = tail(&path, REFUSED_THEN_ANSWERED);
         assert!(tail.near_end(4 * BYTES_OF_A_ROW));
-        let said = told(&mut tail);
+        let said = lines_of(&mut tail);
         assert_eq!(said.last().map(String::as_str), Some("title I list."));
         assert!(!said.iter().any(|one| one.starts_with("prompt")), "{said:?}");
         assert!(!tail.near_end(1 << 30));
-        assert!(told(&mut tail).iter().any(|one| one.starts_with("prompt")));
+        assert!(lines_of(&mut tail).iter().any(|one| one.starts_with("prompt")));
     }
 
     #[test]
-    fn the_client_is_never_in_the_way_of_it_nor_it_in_the_clients() {
+    fn the_client_does_not_block_the_reading_nor_the_reading_the_client() {
         let (directory, path, client) = stored(true);
         let client = client.unwrap();
         client.busy_timeout(Duration::ZERO).unwrap();
         client.execute_batch("BEGIN IMMEDIATE; DELETE FROM part").unwrap();
         let mut tail = tail(&path, REFUSED_THEN_ANSWERED);
-        assert!(told(&mut tail).contains(&"answer All fine.".to_owned()), "while it writes");
+        assert!(lines_of(&mut tail).contains(&"answer All fine.".to_owned()), "while it writes");
         client.execute_batch("ROLLBACK; PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
         drop(client);
         // No program has it open: reading it leaves nothing behind.
@@ -298,7 +298,7 @@ mod tests {
         };
         let before = files();
         assert_eq!(before.len(), 1);
-        told(&mut tests::tail(&path, INTERRUPTED));
+        lines_of(&mut tests::tail(&path, INTERRUPTED));
         assert_eq!(files(), before);
     }
 

@@ -60,6 +60,11 @@ pub struct AgentNow {
     pub answered: bool,
 }
 
+impl AgentNow {
+    /// For a session that no agent has.
+    pub const NO_AGENT: AgentNow = AgentNow { idle: true, asks: false, answered: false };
+}
+
 /// Which transcript is watched.
 #[derive(Debug)]
 enum Thread {
@@ -263,7 +268,7 @@ impl TranscriptWatcher {
             return;
         }
         self.last_at = self.last_at.max(at);
-        // TranscriptLines have milliseconds, hooks nanoseconds: in the same millisecond the line counts as newer.
+        // Lines have milliseconds, hooks nanoseconds: in the same millisecond the line counts as newer.
         let history = at.0 / 1_000_000 < self.since.0 / 1_000_000;
         for seen in entry.seen {
             match (seen, &self.thread) {
