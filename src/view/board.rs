@@ -1,7 +1,6 @@
 //! The board: the rows that a surface shows, and how many there are of each group.
 
 use headspace_core::model::{Fold, Group, Row, hints};
-use headspace_platform::usage::Usage;
 
 /// The agents in the order of every surface: those that need you first, of those the one that has waited longest.
 pub struct Board {
@@ -18,13 +17,12 @@ pub struct Include {
     pub headless: bool,
 }
 
-/// Fails if `--client` named a client that is not known, after nothing was found for it. A name that is not known may be
-/// right: `notify --client` accepts any.
-pub fn check_client(name: Option<&str>) -> Result<(), Usage> {
-    let Some(name) = name.filter(|name| headspace_clients::named(name).is_none()) else { return Ok(()) };
+/// What to say when nothing was found for a client that is not known. Its name may still be right, because `notify --client`
+/// accepts any.
+pub fn unknown_client(name: Option<&str>) -> Option<String> {
+    let name = name.filter(|name| headspace_clients::named(name).is_none())?;
     let known: Vec<&str> = headspace_clients::CLIENTS.iter().map(|row| row.name).collect();
-    let advice = format!("known clients are {}", known.join(", "));
-    Err(Usage(format!("could not find anything of a client {name:?}: {advice}")))
+    Some(format!("nothing is known of a client {name:?}; known clients are {}", known.join(", ")))
 }
 
 /// Keeps only the agents of `client`, if one is named.

@@ -112,11 +112,10 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
             }
         }
         if !args.follow {
-            if shown == 0 {
-                board::check_client(args.client.as_deref())?;
-            }
             if shown == 0 && std::io::stderr().is_terminal() {
-                eprintln!("headspace: note: no event to show");
+                let why = board::unknown_client(args.client.as_deref());
+                let note = why.unwrap_or_else(|| "no event to show".to_owned());
+                eprintln!("headspace: note: {}", text::strip_control(&note));
             }
             return Ok(ExitCode::SUCCESS);
         }

@@ -12,7 +12,7 @@ use headspace_core::model::{AgentView, Group, Row};
 use headspace_core::stamp::Stamp;
 use headspace_core::text;
 use headspace_core::text::numbers::{counted, duration, short, thousands};
-use headspace_core::text::one_line;
+use headspace_core::text::{one_line, strip_control};
 use headspace_core::wire::{HookStatus, SpentStats};
 use headspace_platform::clock::{WallClock, local_clock};
 use headspace_platform::config::Config;
@@ -124,9 +124,6 @@ fn for_people(args: &StatusArgs, config: &Config) -> Result<(String, Board)> {
         client::agent_list(config, args.all, args.is_screen())?
     };
     board::keep_client(&mut rows, args.client.as_deref());
-    if rows.is_empty() && args.is_screen() {
-        board::check_client(args.client.as_deref())?;
-    }
     let board = Board::new(rows, args.include());
     Ok((render(args, &about, &board), board))
 }
@@ -184,7 +181,9 @@ fn screen(origin: &ListOrigin, board: &Board, client: Option<&str>, style: Style
             lines.push(style.dim(&format!("    {}", fit(&text, width.saturating_sub(4)))));
         }
     }
-    if board.rows.is_empty() && origin.hub {
+    if let Some(message) = board::unknown_client(client).filter(|_| board.rows.is_empty()) {
+        lines.extend(wrap(&strip_control(&message), width));
+    } else if board.rows.is_empty() && origin.hub {
         lines.extend(wrap("No agent of the team is running.", width));
     } else if board.rows.is_empty() {
         let program = client.and_then(headspace_clients::named).map_or("claude", |row| row.program);

@@ -378,8 +378,10 @@ fn known_event(client: Client, name: &str) -> Result<String> {
                 Some(near) => format!("did you mean {near}?"),
                 None => format!("choose from {}", known().collect::<Vec<_>>().join(", ")),
             };
-            Err(Usage(format!("could not subscribe to {name:?}: Claude Code has no such event; {advice}"))
-                .into())
+            Err(Usage(format!(
+                "could not subscribe to {name:?}: Claude Code has no event of this name; {advice}"
+            ))
+            .into())
         }
     }
 }

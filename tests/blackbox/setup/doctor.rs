@@ -1,6 +1,6 @@
 //! "I installed it and nothing shows up": what the doctor says, and what it fixes.
 
-use headspace_test_support::{Home, Installation, Process, binary, each_row, wait_for};
+use headspace_test_support::{Home, Installation, Process, binary, copy_program, each_row, wait_for};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -58,8 +58,7 @@ fn fix_repairs_the_directory_that_was_named() {
 fn a_program_under_another_name_knows_its_own_hooks() {
     let home = Installation::without_server(json!({}));
     let program = home.at("hs-dev");
-    // Copied by another process: one that other tests start meanwhile would inherit the open file and keep it busy.
-    assert!(std::process::Command::new("cp").arg(binary()).arg(&program).status().unwrap().success());
+    copy_program(binary(), &program);
     assert!(home.command_of(&program, &["install"]).output().unwrap().status.success());
     let out = home.command_of(&program, &["doctor"]).output().unwrap();
     let text = String::from_utf8(out.stdout).unwrap();
