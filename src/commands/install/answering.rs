@@ -21,6 +21,10 @@ pub fn switch(on: bool, dirs: &[PathBuf]) -> Result<Vec<PathBuf>> {
             target.path.display()
         );
     }
+    // First of all: an entry that cannot be taken out leaves at once, silent, when it finds the switch gone.
+    if !on {
+        forget_switch()?;
+    }
     let old = client_version::version().is_some_and(|version| !version.knows_exec_form());
     let entry = Entry::wait(Call::for_role(&program, Role::Wait, old));
     let mut changed = Vec::new();
@@ -29,11 +33,13 @@ pub fn switch(on: bool, dirs: &[PathBuf]) -> Result<Vec<PathBuf>> {
         let plan = Plan { wait, ..Plan::as_it_is(Some(program.clone())) };
         let record = Backups::of(&target.file).record().unwrap_or_default();
         let choices = Choices { events: record.events, script: record.script, ..Choices::default() };
-        if !on && !has(&target.path, Role::Wait) {
+        if !on && lacks(&target.path, Role::Wait) {
             continue;
         }
+        let done = PendingEdit::install(target, &program, Content::Entries(Box::new(plan)), &choices)
+            .and_then(PendingEdit::apply);
         let done =
-            PendingEdit::install(target, &program, Content::Entries(Box::new(plan)), &choices)?.apply()?;
+            if on { done? } else { done.context("answering is off, but its hook entry is still there")? };
         if done.changed {
             changed.push(target.path.clone());
         }
@@ -41,8 +47,6 @@ pub fn switch(on: bool, dirs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     if on {
         files::private_dir(&config::state_dir())?;
         files::replace(&config::answering_file(), b"on\n").context("could not switch answering on")?;
-    } else {
-        forget_switch()?;
     }
     Ok(changed)
 }
@@ -59,7 +63,17 @@ pub fn forget_switch() -> Result<()> {
 
 /// Whether the settings have an entry of this kind.
 pub fn has(path: &Path, role: Role) -> bool {
-    let text = files::read_text(path).unwrap_or_default();
-    merge::find(&text, locate::program().ok().as_deref())
-        .is_ok_and(|found| found.iter().any(|entry| entry.role == role))
+    find(path, role).unwrap_or(false)
+}
+
+/// Whether the settings certainly have none. Those that cannot be read may have one.
+fn lacks(path: &Path, role: Role) -> bool {
+    !path.exists() || find(path, role) == Some(false)
+}
+
+/// `None`: the settings cannot be read.
+fn find(path: &Path, role: Role) -> Option<bool> {
+    let text = files::read_text(path).ok()?;
+    let found = merge::find(&text, locate::program().ok().as_deref()).ok()?;
+    Some(found.iter().any(|entry| entry.role == role))
 }

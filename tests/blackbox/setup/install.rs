@@ -153,6 +153,26 @@ fn the_test_event_leaves_nothing_behind() {
 }
 
 #[test]
+fn answering_goes_off_even_if_its_entry_cannot_be_removed_and_says_so() {
+    let home = with_settings(PRETTY);
+    home.ok(&["install"]);
+    let installed = read(&settings(&home));
+    home.ok(&["answer", "on"]);
+    let on = read(&settings(&home));
+    assert_ne!(on, installed);
+    // Somebody is editing the file.
+    fs::write(settings(&home), &on[..on.len() - 3]).unwrap();
+    let refused = home.run(&["answer", "off"]);
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{told}");
+    assert!(told.contains("answering is off, but its hook entry is still there"), "{told}");
+    assert!(home.ok(&["answer", "status"]).contains("answering is off"));
+    fs::write(settings(&home), &on).unwrap();
+    home.ok(&["answer", "off"]);
+    assert_eq!(read(&settings(&home)), installed);
+}
+
+#[test]
 fn a_moved_binary_is_updated_in_place_and_uninstall_restores_every_byte() {
     let home = with_settings(PRETTY);
     home.ok(&["install"]);
