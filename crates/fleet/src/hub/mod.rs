@@ -22,8 +22,7 @@ use http::streams::Streams;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
@@ -58,13 +57,21 @@ pub struct Hub {
     pub(crate) floods: http::log_route::Floods,
     pub(crate) large_batches: Arc<Semaphore>,
     pub(crate) posters: http::access::Posters,
-    /// The database answers, and has the tables that this hub knows.
-    ready: AtomicBool,
+    /// Why the hub cannot serve now, for anybody who asks; `None` while it can.
+    trouble: RwLock<Option<String>>,
 }
 
 impl Hub {
     pub fn is_ready(&self) -> bool {
-        self.ready.load(Ordering::Relaxed)
+        self.trouble().is_none()
+    }
+
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_trouble(&self, why: Option<String>) {
+        *self.trouble.write().unwrap_or_else(PoisonError::into_inner) = why;
     }
 }
 
@@ -97,7 +104,7 @@ pub fn serve(options: &HubOptions) -> Result<ExitCode> {
         floods: http::log_route::Floods::default(),
         large_batches: Arc::new(Semaphore::new(http::log_route::MAX_LARGE_AT_ONCE)),
         posters: http::access::Posters::default(),
-        ready: AtomicBool::new(false),
+        trouble: RwLock::new(Some("it has not been reached yet".into())),
     });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -146,14 +153,14 @@ async fn keep_ready(hub: Arc<Hub>, explicit: bool) {
                 if !std::mem::replace(&mut served, true) {
                     log::line(&format!("ready, with the {}", hub.database.settings.shown()));
                 }
-                hub.ready.store(true, Ordering::Relaxed);
+                hub.set_trouble(None);
             }
             Err(error) => {
                 let why = format!("{error:#}");
                 if said.as_ref() != Some(&why) {
                     log::line(&format!("waiting for the database: {why}"));
                 }
-                hub.ready.store(false, Ordering::Relaxed);
+                hub.set_trouble(Some(told_to_anybody(&error)));
                 // A stream would claim that the board is live. Clients that come back read everything again.
                 hub.streams.close(|_| true);
                 said = Some(why);
@@ -162,6 +169,15 @@ async fn keep_ready(hub: Arc<Hub>, explicit: bool) {
         let pause = if hub.is_ready() { PING_DATABASE_EVERY } else { PING_DATABASE_EVERY / 2 };
         let rested = hub.database.until_rested().unwrap_or(pause).max(SHORTEST_PAUSE);
         tokio::time::sleep(pause.min(rested)).await;
+    }
+}
+
+/// Without its database a hub cannot tell who asks. So where the database is, which is the context of an error, stays in
+/// the log.
+fn told_to_anybody(error: &anyhow::Error) -> String {
+    match error.chain().len() {
+        1 => error.to_string(),
+        _ => "it cannot be reached; the hub's log says why".into(),
     }
 }
 

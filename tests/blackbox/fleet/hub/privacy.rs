@@ -80,7 +80,7 @@ fn a_level_that_is_lowered_later_leaves_nothing_above_it() {
     let machine = Machine { server: Server::start(home.command(&["serve"])), home, edge, token };
     team.agent(&machine, "s1", |agent| agent["status_detail"].is_null() && agent["status"] == "attention");
     let said = succeeded(machine.home.run(&["hub", "status"]));
-    assert!(said.contains("sharing full where `hub.share` in the configuration says nothing else"), "{said}");
+    assert!(said.contains("sharing full unless `hub.share` in the configuration says otherwise"), "{said}");
     wait_until("the rest to be erased", || words(&team.postgres.dump()).is_empty());
     assert_eq!(
         team.postgres.query("SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM turns)"),

@@ -114,10 +114,11 @@ async fn admit(hub: &Hub, shown: Shown) -> Result<Option<Arc<Reader>>, ApiError>
         return Ok(None);
     }
     let token = shown.token.ok_or_else(unknown)?;
-    // Without its database the hub cannot tell who asks, so the reason, which names the host, stays in its log.
-    if !hub.is_ready() {
-        let why = "the hub waits for its database: its log says why";
-        return Err(ApiError(StatusCode::SERVICE_UNAVAILABLE, why.into()));
+    if let Some(why) = hub.trouble() {
+        return Err(ApiError(
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("the hub waits for its database: {why}"),
+        ));
     }
     let found = match shown.access {
         Access::OwnLog => hub.posters.reader(&hub.database, &token).await,
