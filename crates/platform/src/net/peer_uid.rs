@@ -96,8 +96,10 @@ mod linux {
     use super::Holders;
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+    /// A connection that was not accepted yet has nobody, and netlink says so. The table would say the same, after
+    /// milliseconds: a thousand hooks that wait to be accepted must not read it a thousand times.
     pub fn uid(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
-        by_netlink(peer, local).or_else(|| by_proc(peer, local))
+        by_netlink(peer, local).unwrap_or_else(|| by_proc(peer, local))
     }
 
     pub fn holders(peer: SocketAddr, local: SocketAddr) -> Option<Holders> {
@@ -152,6 +154,7 @@ mod linux {
         let no_peer = SocketAddr::new(ip, 0);
         let everywhere = SocketAddr::new(ip, address.port());
         by_netlink(address, no_peer)
+            .flatten()
             .or_else(|| by_proc(address, no_peer))
             .or_else(|| by_proc(everywhere, no_peer))
             // A socket for both kinds of addresses is in the table of the longer ones.
@@ -162,8 +165,8 @@ mod linux {
             })
     }
 
-    /// One question to the kernel, one answer: `sock_diag(7)`.
-    fn by_netlink(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+    /// One question to the kernel, one answer: `sock_diag(7)`. `None`: it does not answer, or knows no such socket.
+    fn by_netlink(peer: SocketAddr, local: SocketAddr) -> Option<Option<u32>> {
         use std::io::{Read, Write};
         use std::os::fd::FromRawFd;
         // SAFETY: plain system call; the descriptor is checked and owned by `file` from here on.
@@ -222,13 +225,13 @@ mod linux {
         bytes
     }
 
-    /// `idiag_uid` of an `inet_diag_msg`, if a process holds the socket.
-    fn owner(answer: &[u8]) -> Option<u32> {
+    /// `idiag_uid` of an `inet_diag_msg`, if a process holds the socket. `None`: it is another message.
+    fn owner(answer: &[u8]) -> Option<Option<u32>> {
         let word = |at: usize| answer.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes);
         let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
         // Header 16; family, state, timer, retransmits 4; socket id 48; expires, rqueue, wqueue 12.
         let (uid, inode) = (word(16 + 64)?, word(16 + 68)?);
-        (kind == SOCK_DIAG_BY_FAMILY && inode != 0).then_some(uid)
+        (kind == SOCK_DIAG_BY_FAMILY).then(|| (inode != 0).then_some(uid))
     }
 
     /// The same from `/proc/net/tcp`, where netlink is not allowed.
@@ -278,7 +281,7 @@ mod linux {
                 let Some((client, server)) = pair(address) else { continue };
                 let (peer, local) = (server.peer_addr().unwrap(), server.local_addr().unwrap());
                 assert_eq!(by_proc(peer, local), Some(me), "{address}");
-                assert!(by_netlink(peer, local).is_none_or(|uid| uid == me));
+                assert!(by_netlink(peer, local).is_none_or(|uid| uid == Some(me)));
                 assert_eq!(uid(peer, local), Some(me));
                 drop(client);
                 // A child that another test is just starting holds our descriptors too, until it is what it will be.
@@ -288,6 +291,16 @@ mod linux {
                     std::thread::yield_now();
                 }
             }
+        }
+
+        #[test]
+        fn a_connection_that_was_not_accepted_yet_belongs_to_nobody() {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (peer, local) = (client.peer_addr().unwrap(), client.local_addr().unwrap());
+            assert_eq!(uid(peer, local), None);
+            let _accepted = listener.accept().unwrap();
+            assert_eq!(uid(peer, local), Some(crate::net::peer_uid::own_uid()));
         }
 
         #[test]
