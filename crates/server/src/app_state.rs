@@ -14,6 +14,7 @@ use crate::reply::Replies;
 use anyhow::{Context, Result};
 use headspace_core::stamp::Stamp;
 use headspace_platform::config::Config;
+use headspace_platform::file_look::FileLooks;
 use headspace_store as store;
 use rusqlite::Connection;
 use std::path::PathBuf;
@@ -32,6 +33,8 @@ pub struct AppState {
     pub answers: Arc<Answers>,
     pub names: Names,
     pub reconciler: Reconciler,
+    /// The threads that read a transcript before an event, and may hang.
+    pub transcript_looks: FileLooks,
     pub hook_replies: HookReplies,
     pub replies: Arc<Replies>,
     pub hook_latency: HookLatency,

@@ -103,6 +103,7 @@ pub fn serve<B>(options: &ServeOptions, beside: impl FnOnce(&ServerParts) -> Res
         hook_latency: hook_latency::HookLatency::new(),
         hook_replies: hook_reply::HookReplies::new(&config),
         reconciler,
+        transcript_looks: Default::default(),
         replies: Arc::default(),
         readers: app_state::Readers::new(path),
         connections: Arc::default(),

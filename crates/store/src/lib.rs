@@ -133,6 +133,12 @@ fn open_writer(path: &Path) -> Result<Connection> {
                 Damaged("there are agents, but no record of how far events were applied".into()).into()
             );
         }
+        // An agent is deleted after its events.
+        let owned: bool =
+            db.query_row("SELECT EXISTS (SELECT 1 FROM events_by_agent)", [], |row| row.get(0))?;
+        if owned && !agents {
+            return Err(Damaged("there are events of agents, but no agents".into()).into());
+        }
         Ok(())
     })();
     opened.map_err(|error| if is_damage(&error) { damaged(error) } else { error })?;

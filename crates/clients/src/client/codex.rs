@@ -6,11 +6,13 @@ use crate::table::{Environment, Event, GuardForm, Home, Registration, Row, Trans
 use headspace_core::model::Process;
 use headspace_core::stamp::Stamp;
 use headspace_core::transcript::{Entry, Seen, Usage};
+use headspace_platform::file_look::FileLooks;
 #[cfg(target_os = "linux")]
 use headspace_platform::process;
 use serde_json::Value;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub const ROW: Row = Row {
     name: "codex",
@@ -55,14 +57,26 @@ fn translate(incoming: &mut Incoming) {
     incoming.keep_subagent_transcript_apart();
     // In plan mode it is a dialog; in the other modes it fails at once.
     let asks = incoming.text("tool_name") == Some("request_user_input");
-    if asks && incoming.text("transcript_path").is_some_and(|path| is_planning(Path::new(path))) {
+    if asks
+        && incoming
+            .text("transcript_path")
+            .is_some_and(|path| says_planning(Path::new(path), FileLooks::of_process(), is_planning))
+    {
         incoming.put("tool_name", "AskUserQuestion");
     }
 }
 
+/// A rollout that does not answer within this time says nothing: the thread that serves all hooks waits for it.
+const LOOK_WITHIN: Duration = Duration::from_millis(100);
+
+fn says_planning(rollout: &Path, looks: &FileLooks, look: fn(&Path) -> bool) -> bool {
+    let path = rollout.to_owned();
+    is_named(rollout) && looks.at_file(rollout, LOOK_WITHIN, move || look(&path)).unwrap_or(false)
+}
+
 /// Whether the newest turn of a rollout is in plan mode: the hook's own mode does not say so.
 fn is_planning(rollout: &Path) -> bool {
-    if !is_named(rollout) || !rollout.is_file() {
+    if !rollout.is_file() {
         return false;
     }
     let end = last_bytes(rollout).unwrap_or_default();
@@ -296,6 +310,18 @@ mod tests {
 
     fn words(line: &str) -> Vec<String> {
         line.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_rollout_that_does_not_answer_says_nothing() {
+        let name = "rollout-2026-01-01T00-00-00-01234567-89ab-cdef-0123-456789abcdef.jsonl";
+        let rollout = Path::new("/net/dead").join(name);
+        let looks = FileLooks::distrustful();
+        assert!(!says_planning(&rollout, &looks, |_| {
+            std::thread::sleep(Duration::from_secs(3600));
+            true
+        }));
+        assert!(says_planning(&Path::new("/net/healthy").join(name), &looks, |_| true));
     }
 
     #[test]

@@ -8,17 +8,22 @@ use headspace_core::model::{AskFacts, Machine};
 use headspace_core::text::cut;
 use headspace_core::text::deceptive;
 use headspace_core::text::diff;
+use headspace_platform::file_look::FileLooks;
 use headspace_platform::{files, machine};
 use serde_json::Value;
 use std::fs::OpenOptions;
 use std::io::Read;
 use std::path::Path;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// A longer file is not read: a person would not read the difference either.
 const MAX_FILE: u64 = 1 << 20;
 /// A longer difference is not kept.
 const MAX_DIFF: usize = 64 << 10;
+
+/// A file that does not answer within this time is not compared: the thread that serves all hooks waits for it.
+const LOOK_WITHIN: Duration = Duration::from_millis(100);
 
 /// Brings a body into the form in which it is stored: secrets masked, long texts cut, and with `paranoid` no texts at all.
 /// What is asked stays whole as far as it can be shown. Returns the facts about the ask, added to `known` ones.
@@ -57,7 +62,11 @@ pub fn facts_of(event: &str, body: &Value, paranoid: bool) -> Option<AskFacts> {
         masked: paranoid,
         cut: false,
         deceptive: deceptive::any(input),
-        diff: if paranoid || !is_here(body) { None } else { difference(tool, input) },
+        diff: if paranoid || !is_here(body) {
+            None
+        } else {
+            difference(tool, input, FileLooks::of_process(), file_at)
+        },
     })
 }
 
@@ -68,10 +77,10 @@ fn is_here(body: &Value) -> bool {
 }
 
 /// What a call would change in its file. Secrets are masked: the file may have some that the call does not.
-fn difference(tool: &str, input: &Value) -> Option<String> {
+fn difference(tool: &str, input: &Value, looks: &FileLooks, look: Look) -> Option<String> {
     let path = proposal::file_of(tool, input)?;
-    let file = text_of(Path::new(path));
-    let is_new = file.is_none() && !Path::new(path).exists();
+    let named = Path::new(path).to_owned();
+    let (file, is_new) = looks.at_file(Path::new(path), LOOK_WITHIN, move || look(&named))?;
     let (before, after) = proposal::change(tool, input, file.as_deref())?;
     let old_name = if is_new { "/dev/null" } else { path };
     let hunks = diff::hunks(&before, &after);
@@ -82,6 +91,15 @@ fn difference(tool: &str, input: &Value) -> Option<String> {
     );
     let diff = mask::text(&diff).into_owned();
     Some(diff).filter(|diff| !hunks.is_empty() && diff.len() <= MAX_DIFF)
+}
+
+/// A file's text, and whether there is no such file.
+type Look = fn(&Path) -> (Option<String>, bool);
+
+fn file_at(path: &Path) -> (Option<String>, bool) {
+    let text = text_of(path);
+    let is_new = text.is_none() && !path.exists();
+    (text, is_new)
 }
 
 /// A regular file's text; opening a pipe or a device could make the server wait.
@@ -118,6 +136,25 @@ mod tests {
         assert!(facts_of("PermissionRequest", &body, true).unwrap().diff.is_none(), "paranoid");
         let far = json!({"tool_name": "Write", "tool_input": {"file_path": path, "content": "x\n"}, "host": "elsewhere"});
         assert!(facts_of("PermissionRequest", &far, false).unwrap().diff.is_none(), "another machine's file");
+    }
+
+    #[test]
+    fn a_file_that_does_not_answer_is_asked_about_without_its_difference() {
+        use std::time::Instant;
+        let hangs: Look = |_| {
+            std::thread::sleep(Duration::from_secs(3600));
+            (None, true)
+        };
+        let looks = FileLooks::distrustful();
+        let input = json!({"file_path": "/net/dead/a.py", "content": "x\n"});
+        let started = Instant::now();
+        for _ in 0..100 {
+            assert_eq!(difference("Write", &input, &looks, hangs), None);
+        }
+        // The first waits. Far less than a hundred waits, on however busy a machine.
+        assert!(started.elapsed() < LOOK_WITHIN * 50, "{:?}", started.elapsed());
+        let input = json!({"file_path": "/definitely/not/here.py", "content": "x\n"});
+        assert!(difference("Write", &input, &looks, file_at).is_some(), "another directory answers");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::http::routes::discard_body;
 use crate::ingest::body;
 use crate::ingest::hook_reply::HookRequest;
 use crate::ledger::{Answer, AnswerPath, NewEvent, PendingAnswer, Receipt};
-use crate::reconcile::watcher::HookSignal;
+use crate::reconcile::watcher::{HookSignal, Report};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use headspace_clients::{Incoming, Surroundings, translate};
@@ -22,6 +22,7 @@ use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -30,6 +31,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 pub const MAX_BODY: usize = 16 << 20;
 /// From the head of a request to the last byte of its body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+/// A transcript may be long and its disk busy. A hook waits for its answer only two seconds, and the threads that wait for
+/// a file are few and shared with all queries.
+const TRANSCRIPT_WITHIN: Duration = Duration::from_millis(500);
 /// Bigger bodies are decoded on another thread: all requests share this one.
 const DECODE_INLINE_BELOW: usize = 128 << 10;
 
@@ -172,13 +176,27 @@ fn submit(
 impl AppState {
     /// What the transcript says before this event is recorded, if that may change what the event means. Reads a file:
     /// do not call this on the server's runtime.
-    pub fn read_before(&self, signal: &HookSignal) -> Vec<NewEvent> {
-        self.reconciler.read_now(signal, None).into_iter().map(NewEvent::from).collect()
+    pub fn read_before(self: &Arc<AppState>, signal: &HookSignal) -> Vec<NewEvent> {
+        self.read_transcript(signal, None)
     }
 
     /// The same for an event that waited in the spool: lines that are newer than it come after it.
-    pub fn read_before_spooled(&self, signal: &HookSignal) -> Vec<NewEvent> {
-        self.reconciler.read_now(signal, Some(signal.at)).into_iter().map(NewEvent::from).collect()
+    pub fn read_before_spooled(self: &Arc<AppState>, signal: &HookSignal) -> Vec<NewEvent> {
+        self.read_transcript(signal, Some(signal.at))
+    }
+
+    /// A transcript that does not answer in time is recorded when it does: after the event, but not never.
+    fn read_transcript(self: &Arc<AppState>, signal: &HookSignal, limit: Option<Stamp>) -> Vec<NewEvent> {
+        let events = |reports: Vec<Report>| reports.into_iter().map(NewEvent::from).collect::<Vec<_>>();
+        // An event that names no file may still have a watched one, so the session stands for it.
+        let key = signal.transcript_path.clone().unwrap_or_else(|| signal.session_id.clone().into());
+        let (app, read, signal) = (Arc::clone(self), Arc::clone(self), signal.clone());
+        let look = move || read.reconciler.read_now(&signal, limit);
+        let late = move |reports| drop(app.ledger.submit(events(reports), AnswerPath::Direct));
+        self.transcript_looks
+            .within_or_late(&key, TRANSCRIPT_WITHIN, look, late)
+            .map(events)
+            .unwrap_or_default()
     }
 }
 

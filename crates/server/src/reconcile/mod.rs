@@ -277,6 +277,7 @@ impl Reconciler {
         }
         let now = Stamp::now();
         while watched.main.read(now) {}
+        watched.main.between_turns();
         match limit {
             _ if event.lacks_text() => watched.main.settle_for_stop(now, agent),
             _ if event.ends_session() => watched.main.settle_for_end(now, agent),

@@ -214,6 +214,11 @@ impl TranscriptWatcher {
         self.usage.turn_ended |= self.hooks.add(event.kind, event.at, event.prompt_id);
     }
 
+    /// A turn ends or the next one begins: what the context holds now counts to the token, because the warnings look at it.
+    pub fn between_turns(&mut self) {
+        self.usage.turn_ended = true;
+    }
+
     /// Reads what is new in the file; `true` if there is more than one reading takes.
     pub fn read(&mut self, now: Stamp) -> bool {
         if self.fresh {

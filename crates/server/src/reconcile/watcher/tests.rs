@@ -336,6 +336,17 @@ fn results_are_reported_while_a_question_is_open() {
 }
 
 #[test]
+fn a_small_change_of_the_context_is_reported_between_turns() {
+    let mut scene = Scene::new();
+    scene.used(50_000);
+    assert_eq!(scene.reports(WORKING)[0].body["used_tokens"], 50_000);
+    scene.used(50_400);
+    assert_eq!(scene.reports(WORKING), []);
+    scene.watch.between_turns();
+    assert_eq!(scene.reports(WORKING)[0].body["used_tokens"], 50_400);
+}
+
+#[test]
 fn lines_before_the_first_contact_only_give_the_size_of_the_context() {
     let mut scene = Scene::new();
     scene.prompt("old");
