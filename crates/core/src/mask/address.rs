@@ -46,14 +46,20 @@ pub fn password(bytes: &[u8], at: usize) -> Option<Secret> {
             (colon, host)
         }
     };
+    // `https://<token>:x-oauth-basic@host`: the password says that the user is the secret.
+    if is_token(&authority[..colon.min(authority.len())]) {
+        return Secret::new("password", start..start + host);
+    }
     accepted(bytes, start + colon + 1..start + host)
 }
 
 /// `https://<token>@host`: a person's name is short and is not full of digits.
 fn lone_user(bytes: &[u8], span: std::ops::Range<usize>) -> Option<Secret> {
-    let user = &bytes[span.clone()];
-    let random = user.len() >= 20 && !is_wordy(user) && is_random(user) && !stands_for_a_value(user);
-    if random { Secret::new("password", span) } else { None }
+    if is_token(&bytes[span.clone()]) { Secret::new("password", span) } else { None }
+}
+
+fn is_token(user: &[u8]) -> bool {
+    user.len() >= 20 && !is_wordy(user) && is_random(user) && !stands_for_a_value(user)
 }
 
 /// `password`, `pass` and the like are what documentation uses there.
@@ -109,9 +115,19 @@ pub fn oracle(bytes: &[u8], at: usize) -> Option<Secret> {
     accepted(bytes, start + slash + 1..start + host)
 }
 
-/// `host:5432:database:user:password`, a line of a .pgpass: at the first colon.
+/// `host:5432:database:user:password` or `*:*:database:user:password`, a line of a .pgpass: at the first colon.
 pub fn pgpass(bytes: &[u8], at: usize) -> Option<Secret> {
-    let rest = bytes[at..].strip_prefix(b":5432:")?;
+    let known = bytes[at..].strip_prefix(b":5432:");
+    // With any port, the host must be the first field: resource names have stars between colons too.
+    let host = bytes[..at]
+        .iter()
+        .rev()
+        .take(64)
+        .take_while(|byte| is_address_byte(**byte) && **byte != b':')
+        .count();
+    let first = at.checked_sub(host + 1).is_none_or(|before| bytes[before] != b':');
+    let rest = known.or_else(|| bytes[at..].strip_prefix(b":*:").filter(|_| first && host > 0))?;
+    let lead = bytes.len() - at - rest.len();
     let field = |from: usize| from + run_up_to(rest, from, 64, |byte| is_address_byte(byte) && byte != b':');
     let database = field(0);
     let user = field(database + 1);
@@ -120,5 +136,5 @@ pub fn pgpass(bytes: &[u8], at: usize) -> Option<Secret> {
         return None;
     }
     let end = start + run_up_to(rest, start, LONGEST_AUTHORITY, is_address_byte);
-    accepted(bytes, at + 6 + start..at + 6 + end)
+    accepted(bytes, at + lead + start..at + lead + end)
 }

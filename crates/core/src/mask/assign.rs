@@ -43,6 +43,11 @@ pub fn name_before(bytes: &[u8], end: usize) -> Option<NameAt> {
                 continue;
             }
             b'\\' | b']' | b'?' | b'!' | b':' => {}
+            // A tab as JSON writes it.
+            b't' if at > 1 && bytes[at - 2] == b'\\' => {
+                (spaced, at) = (true, at - 2);
+                continue;
+            }
             _ => break,
         }
         at -= 1;
@@ -83,11 +88,13 @@ pub fn value_from(bytes: &[u8], from: usize) -> Option<ValueAt> {
         match color_end(bytes, at) {
             Some(end) => at = end,
             None if is_blank(*bytes.get(at)?) => at += 1,
+            None if bytes[at..].starts_with(b"\\t") => at += 2,
             None => break,
         }
     }
+    at += before_value(&bytes[at..]);
     // Prefixes that code puts before a string: r"…", b"…", f"…".
-    if matches!(bytes[at], b'r' | b'b' | b'f' | b'u' | b'@')
+    if matches!(bytes.get(at)?, b'r' | b'b' | b'f' | b'u' | b'N' | b'@')
         && bytes.get(at + 1).copied().is_some_and(is_quote)
     {
         at += 1;
@@ -119,6 +126,24 @@ pub fn value_from(bytes: &[u8], from: usize) -> Option<ValueAt> {
     }
     let end = plain_end(bytes, at, bytes.len().min(at + MAX_JUDGED_BYTES));
     Some(ValueAt { span: at..end, quoted: false })
+}
+
+/// What may precede a value that is a list's only one or has its type in YAML: `["…"]`, `[Bearer …]`, `!!str …`.
+fn before_value(rest: &[u8]) -> usize {
+    match rest {
+        [b'[', inner @ ..] => {
+            let blanks = run_up_to(inner, 0, 4, is_blank);
+            let slashes = run_up_to(inner, blanks, 16, |byte| byte == b'\\');
+            let quoted = inner.get(blanks + slashes).copied().is_some_and(is_quote);
+            let scheme = ["bearer ", "basic "].iter().any(|scheme| starts_with_ignore_case(inner, scheme));
+            if quoted || scheme { 1 + blanks } else { 0 }
+        }
+        [b'!', b'!', tag @ ..] => {
+            let word = run_up_to(tag, 0, 8, |byte| byte.is_ascii_lowercase());
+            if tag.get(word) == Some(&b' ') { word + 3 } else { 0 }
+        }
+        _ => 0,
+    }
 }
 
 /// Where the quote opened before `start` is closed, written with the same number of backslashes.
@@ -213,10 +238,16 @@ pub fn assigned(bytes: &[u8], span: Range<usize>) -> Option<Found> {
     let name = name_before(bytes, span.start)?;
     let separator = bytes[span.start];
     let text = &bytes[name.span.clone()];
+    // `${PASSWORD:?must be set}`, and the name of a secret in Amazon's notation.
+    if separator == b':' && (bytes.get(span.end) == Some(&b'?') || is_resource_name(bytes, name.span.start)) {
+        return None;
+    }
     let kind = match kind_of(text) {
         Some(kind) => kind,
         None if text.eq_ignore_ascii_case(b"value") => {
-            sibling(bytes, name.span.start, &["name", "key", "variable"])?
+            sibling(bytes, name.span.start, &["name", "key", "variable"])
+                .or_else(|| parent(bytes, name.span.start))
+                .or_else(|| spoken(bytes, name.span.start))?
         }
         None if text.eq_ignore_ascii_case(b"default") => sibling(bytes, name.span.start, &["variable"])?,
         None if text.eq_ignore_ascii_case(b"key") => two_words(bytes, name.span.start)?,
@@ -235,6 +266,9 @@ pub fn assigned(bytes: &[u8], span: Range<usize>) -> Option<Found> {
         _ if name.quoted => Style::Data,
         _ => Style::Line,
     };
+    if let Some(secret) = (kind == Kind::Secret).then(|| pair(bytes, span.end)).flatten() {
+        return Some(Found::Secret(secret));
+    }
     found(bytes, kind, style, &name, span.end)
 }
 
@@ -291,11 +325,57 @@ fn block(bytes: &[u8], from: usize) -> Option<ValueAt> {
     })
 }
 
-/// Whether the two words before `at` are like `API key`; `at` is at the second word.
-fn two_words(bytes: &[u8], at: usize) -> Option<Kind> {
+fn is_resource_name(bytes: &[u8], at: usize) -> bool {
+    let back =
+        bytes[..at].iter().rev().take(LONGEST_NAME).take_while(|byte| is_name_byte(**byte) || **byte == b':');
+    bytes[at - back.count()..at].starts_with(b"arn:")
+}
+
+/// `auth=("user", "…")`, also with the name of a function before it: the second string.
+fn pair(bytes: &[u8], from: usize) -> Option<Secret> {
+    let start = from + run_up_to(bytes, from, 4, is_blank);
+    let open = start + run_up_to(bytes, start, 40, |byte| is_name_byte(byte) || byte == b'.');
+    if bytes.get(open) != Some(&b'(') {
+        return None;
+    }
+    second_string(bytes, open + 1, Style::Data)
+}
+
+/// The second of two strings, if it is a password.
+pub fn second_string(bytes: &[u8], from: usize, style: Style) -> Option<Secret> {
+    let first = value_from(bytes, from).filter(|value| value.quoted)?;
+    let quote = first.span.end + run_up_to(bytes, first.span.end, 16, |byte| byte == b'\\') + 1;
+    let comma = quote + run_up_to(bytes, quote, 4, is_blank);
+    if bytes.get(comma) != Some(&b',') {
+        return None;
+    }
+    let second = value_from(bytes, comma + 1).filter(|value| value.quoted)?;
+    let likely = is_secret(Kind::Password, style, &second.judged(bytes));
+    if likely { Secret::new("password", second.span) } else { None }
+}
+
+/// `"db_password": {"sensitive": true, "value": …`, with `at` at `value`: what the name of the object says.
+fn parent(bytes: &[u8], at: usize) -> Option<Kind> {
+    let from = at.saturating_sub(2 * LONGEST_NAME);
+    let open =
+        from + memchr::memrchr2(b'{', b'}', &bytes[from..at]).filter(|found| bytes[from + found] == b'{')?;
+    let blanks = bytes[..open].iter().rev().take(4).take_while(|byte| is_blank(**byte)).count();
+    let separator = (open - blanks).checked_sub(1).filter(|before| matches!(bytes[*before], b':' | b'='))?;
+    let name = name_before(bytes, separator)?;
+    kind_of(&bytes[name.span]).filter(|kind| !matches!(kind, Kind::Authorization | Kind::Cookie))
+}
+
+/// `Secret value: …`, with `at` at the second word: what the first says.
+fn spoken(bytes: &[u8], at: usize) -> Option<Kind> {
+    let name = name_before(bytes, at).filter(|name| name.span.end + 1 == at && name.spaced)?;
+    kind_of(&bytes[name.span]).filter(|kind| !matches!(kind, Kind::Authorization | Kind::Cookie))
+}
+
+/// Whether the two words before `at` are like `API key` or `master.key`; `at` is at the second word.
+pub fn two_words(bytes: &[u8], at: usize) -> Option<Kind> {
     const FIRST: &[&str] =
         &["api", "access", "secret", "private", "signing", "encryption", "account", "master", "license"];
-    let before = bytes[..at].strip_suffix(b" ")?;
+    let before = bytes[..at].strip_suffix(b" ").or_else(|| bytes[..at].strip_suffix(b"."))?;
     let first =
         before.len() - before.iter().rev().take(16).take_while(|byte| byte.is_ascii_alphabetic()).count();
     FIRST.iter().any(|word| before[first..].eq_ignore_ascii_case(word.as_bytes())).then_some(Kind::Secret)
@@ -349,6 +429,7 @@ pub fn authorization(bytes: &[u8], from: usize) -> Option<Secret> {
         let blanks = if encoded { 3 } else { run_up_to(bytes, after, 8, is_blank) };
         (starts_with_ignore_case(&bytes[start..], scheme) && blanks > 0).then_some((scheme, after + blanks))
     });
+    let scheme = scheme.or_else(|| unknown_scheme(bytes, start));
     let at = scheme.map_or(start, |(_, after)| after);
     let at = color_end(bytes, at).unwrap_or(at);
     let limit = if value.quoted { value.span.end } else { bytes.len().min(at + LONGEST_QUOTED) };
@@ -378,6 +459,16 @@ pub fn authorization(bytes: &[u8], from: usize) -> Option<Secret> {
     } else {
         None
     }
+}
+
+/// A word before something random is a scheme, too.
+fn unknown_scheme(bytes: &[u8], start: usize) -> Option<(&'static &'static str, usize)> {
+    let word = run_up_to(bytes, start, 24, |byte| byte.is_ascii_alphabetic() || byte == b'-');
+    let after = start + word + run_up_to(bytes, start + word, 2, is_blank);
+    let token = &bytes[after..plain_end(bytes, after, bytes.len().min(after + MAX_JUDGED_BYTES))];
+    let likely =
+        word >= 2 && after > start + word && token.len() >= 16 && is_random(token) && !is_wordy(token);
+    likely.then_some((&"", after))
 }
 
 /// One cookie, with the `=` at `at`, in a list of them that ends at `end`.

@@ -38,6 +38,11 @@ const OTHERS: &[(&[u8], Other)] = &[
     (b"MHcC", Other::KeyBody),
     (b"MC4C", Other::KeyBody),
     (b"b3Bl", Other::KeyBody),
+    (b"chpasswd", Other::Piped),
+    (b"login(", Other::Call),
+    (b"basic_auth", Other::Call),
+    (b"basicAuth(", Other::Call),
+    (b"SetBasicAuth(", Other::Call),
     (b"TRUE\t", Other::CookieJar),
     (b"FALSE\t", Other::CookieJar),
     (b"SK", Other::Twilio),
@@ -60,6 +65,8 @@ pub(super) enum Other {
     Putty,
     KeyBody,
     CookieJar,
+    Piped,
+    Call,
     Twilio,
     Discord,
 }
@@ -193,7 +200,7 @@ fn starts() -> [[u8; 256]; 256] {
         b += 1;
     }
     // The last two letters of names that precede a blank: rarer than a blank after the last one.
-    let ends = b"rdwdssenetey";
+    let ends = b"rdwdsseneteypw";
     let mut i = 0;
     while i < ends.len() {
         let (a, b) = (ends[i], ends[i + 1]);

@@ -84,7 +84,55 @@ pub const COMMANDS: &[SecretOption] = commands! {
     "htpasswd", "-bc", ThirdWord, "", "htpasswd -bc f me «{p12}»", "htpasswd -bc f me";
     "rabbitmqctl", "add_user", ThirdWord, "", "rabbitmqctl add_user me «{p12}»", "rabbitmqctl add_user me $P";
     "rabbitmqctl", "change_password", ThirdWord, "", "rabbitmqctl change_password me «{p12}»", "rabbitmqctl change_password me $P";
+    "mosquitto_pub", "-P", Next, "", "mosquitto_pub -u me -P «{a12}» -t t", "mosquitto_pub -P $P -t t";
+    "mosquitto_sub", "-P", Next, "", "mosquitto_sub -u me -P «{a12}» -t t", "mosquitto_sub -P $P -t t";
     "openssl", "-k", Next, "enc", "openssl enc -aes-256-cbc -k «{a12}» -in x", "openssl enc -kfile x1y2z3";
+};
+
+/// Words that take from a pipe what `echo` or `printf` puts into it.
+pub struct Piped {
+    pub word: &'static str,
+    /// What comes before the secret: `user:`.
+    pub user: bool,
+    #[cfg(test)]
+    pub must: &'static str,
+    #[cfg(test)]
+    pub must_not: &'static str,
+}
+
+macro_rules! piped {
+    ($($word:literal, $user:literal, $must:literal, $not:literal;)*) => {
+        &[$(Piped { word: $word, user: $user, #[cfg(test)] must: $must, #[cfg(test)] must_not: $not },)*]
+    };
+}
+
+pub const PIPED: &[Piped] = piped! {
+    "chpasswd", true, "echo \"root:«{a12}»\" | chpasswd", "cat users7a.txt | chpasswd";
+    "--password-stdin", false, "echo «{a20}» | docker login -u me --password-stdin r", "echo $CR_PAT | docker login -u me --password-stdin r";
+    "--with-token", false, "echo '«{a40}»' | gh auth login --with-token", "echo \"$T\" | gh auth login --with-token";
+};
+
+/// Functions that take a user and a password: the second string is the secret.
+pub struct Call {
+    pub words: &'static str,
+    #[cfg(test)]
+    pub must: &'static str,
+    #[cfg(test)]
+    pub must_not: &'static str,
+}
+
+macro_rules! calls {
+    ($($words:literal, $must:literal, $not:literal;)*) => {
+        &[$(Call { words: $words, #[cfg(test)] must: $must, #[cfg(test)] must_not: $not },)*]
+    };
+}
+
+pub const CALLS: &[Call] = calls! {
+    "login(", "smtp.login(\"me\", \"«{a16}»\")", "login(\"me\", password1)";
+    "basic_auth(", "req.basic_auth('me', '«{a16}»')", "req.basic_auth('me', ENV['P1'])";
+    "basic_auth ", "req.basic_auth 'me', '«{a16}»'", "req.basic_auth 'me', 'dashboard'";
+    "basicAuth(", "client.basicAuth(\"me\", \"«{a16}»\")", "client.basicAuth(\"me\", pass1)";
+    "SetBasicAuth(", "req.SetBasicAuth(\"me\", \"«{a16}»\")", "req.SetBasicAuth(user1, pass1)";
 };
 
 /// Words that a quoted secret follows.

@@ -15,6 +15,8 @@ pub struct Labels {
     key: Option<Label>,
     /// What a `name` says about the `value` beside it.
     name: Option<Kind>,
+    /// What the name of an object says about its `value`: `"db_password": {"sensitive": true, "value": …}`.
+    object: Option<Kind>,
     /// The option before this word of a command line.
     option: Option<Kind>,
 }
@@ -38,8 +40,13 @@ impl Labels {
         } else {
             kind_of(key.as_bytes()).map(Label::Secret)
         };
-        if !matches!(self.key, Some(Label::Value)) {
-            self.name = None;
+        match self.key {
+            Some(Label::Value) => self.name = self.name.or(self.object.take()),
+            Some(Label::Secret(kind)) => (self.name, self.object) = (None, Some(kind)),
+            _ => {
+                self.name = None;
+                self.object = self.object.filter(|_| is(&["sensitive", "type", "description"]));
+            }
         }
     }
 
@@ -47,7 +54,10 @@ impl Labels {
     pub fn text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         let (key, option) = (self.key.take(), self.option.take());
         let kind = match key {
-            Some(Label::Secret(kind)) => Some(kind),
+            Some(Label::Secret(kind)) => {
+                self.object = None;
+                Some(kind)
+            }
             Some(Label::Value) => self.name.take(),
             Some(Label::Name) => {
                 self.name = kind_of(text.as_bytes());

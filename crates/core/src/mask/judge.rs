@@ -222,7 +222,10 @@ pub fn is_secret(kind: Kind, style: Style, value: &Judged) -> bool {
     if value.quoted && bytes.contains(&b' ') {
         return kind == Kind::Password && style != Style::Beside && !is_sentence(bytes);
     }
-    if is_path(bytes) || (!value.quoted && is_code(bytes, value.next)) {
+    if is_path(bytes)
+        || ((kind != Kind::Password || style == Style::Beside) && is_resource(bytes))
+        || (!value.quoted && is_code(bytes, value.next))
+    {
         return false;
     }
     let wordy = is_wordy(bytes);
@@ -265,6 +268,8 @@ pub fn stands_for_a_value(bytes: &[u8]) -> bool {
     match first {
         b'$' if variable() => return true,
         b'<' | b'[' | b'{' | b'*' => return true,
+        // A regular expression.
+        b'.' | b'(' if matches!(rest.first(), Some(b'*' | b'+')) => return true,
         // `%s`, `%TOKEN%`; but not a password that begins with a percent sign.
         b'%' if rest.len() < 4 || rest.ends_with(b"%") => return true,
         b'@' | b'!' | b'&' if is_wordy(rest) => return true,
@@ -276,7 +281,7 @@ pub fn stands_for_a_value(bytes: &[u8]) -> bool {
 
 /// An expression: a call, a member, a type.
 fn is_code(bytes: &[u8], next: u8) -> bool {
-    if matches!(next, b'(' | b'[' | b'<') && is_wordy(bytes) {
+    if matches!(next, b'(' | b'[' | b'<') && (is_wordy(bytes) || (is_identifier(bytes) && has_stem(bytes))) {
         return true;
     }
     let inner = bytes.strip_prefix(b"&").or_else(|| bytes.strip_prefix(b"!")).unwrap_or(bytes);
@@ -290,6 +295,11 @@ fn is_code(bytes: &[u8], next: u8) -> bool {
             .all(|part| is_wordy(part) || part.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_'))
 }
 
+fn is_identifier(bytes: &[u8]) -> bool {
+    let names = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    bytes.first().is_some_and(|first| !first.is_ascii_digit()) && bytes.iter().all(names)
+}
+
 /// `/run/secrets/db`, `./x`, `~/.ssh/id`, `C:\x`. Base64 may begin with `/` too, and is not made of words.
 fn is_path(bytes: &[u8]) -> bool {
     let windows = bytes.len() > 2
@@ -300,6 +310,12 @@ fn is_path(bytes: &[u8]) -> bool {
         windows || matches!(bytes, [b'/', ..] | [b'.', b'/', ..] | [b'.', b'.', b'/', ..] | [b'~', b'/', ..]);
     let mut parts = bytes.split(|byte| matches!(byte, b'/' | b'\\' | b'.')).filter(|part| !part.is_empty());
     begins && (windows || parts.all(|part| is_wordy(part) || part.len() <= 8 || !is_random(part)))
+}
+
+/// `projects/acme/secrets/db/versions/3`
+fn is_resource(bytes: &[u8]) -> bool {
+    let digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
+    bytes.contains(&b'/') && bytes.split(|byte| *byte == b'/').all(|part| is_wordy(part) || digits(part))
 }
 
 /// Words joined as people join them: `hashedPassword`, `new-password`, `TOKEN_TYPE`, with at most a number at the end.

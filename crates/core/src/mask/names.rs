@@ -46,6 +46,7 @@ pub const NAME_ENDS: &[NameEnd] = ends! {
     "STOREPASS", Password, true, "-storepass «{a12}»", "-storepass file";
     "KEYPASS", Password, true, "-keypass «{a12}»", "-keypass file";
     "SSHPASS", Password, true, "SSHPASS=«{p12}»", "SSHPASS=$P";
+    "ROOTPW", Password, true, "rootpw «{a12}»", "rootpw none";
     "PASS", Password, false, "SMTP_PASS=«{p12}»", "--- PASS: TestLogin (0.00s)";
     "PWD", Password, false, "MYSQL_PWD=«{p12}»", "OLDPWD=/home/me/x1";
     "PSK", Password, false, "psk=\"«{p12}»\"", "psk=none";
@@ -70,6 +71,8 @@ pub const NAME_ENDS: &[NameEnd] = ends! {
     "SERVERKEY", Secret, true, "server_key=«{a40}»", "server_key: /etc/x.key";
     "APPKEY", Secret, true, "app_key: «{h40}»", "appKey: 'main'";
     "CONSUMERKEY", Secret, true, "consumer_key=«{a25}»", "consumer_key=key";
+    "ROUTINGKEY", Key, true, "routing_key=«{l32}»", "routing_key=order.created.17.v2";
+    "STORAGEKEY", Key, true, "AZURE_STORAGE_KEY=«{b86}==»", "storageKey: 'user.settings.v2'";
     "HMACKEY", Secret, true, "hmac_key=«{h64}»", "hmac_key: &[u8]";
     "CREDENTIALS", Secret, true, "credentials: «{a40}»", "credentials: 'include'";
     "CREDENTIAL", Secret, true, "credential=«{a40}»", "credential: Credential";
@@ -80,6 +83,8 @@ pub const NAME_ENDS: &[NameEnd] = ends! {
     "SIG", Secret, false, "&sig=«{a43}%3D»", "sig: fn(u8) -> u8";
     "SALT", Secret, false, "AUTH_SALT = '«{a64}»'", "salt: bytes";
     "SECRETBODY", Secret, true, "secret-body=«{a40}»", "secret_body=body";
+    "JSESSIONID", Secret, true, "JSESSIONID=«{A32}»", "JSESSIONID=none";
+    "PHPSESSID", Secret, true, "PHPSESSID=«{l26}»", "PHPSESSID=phpsessid";
     "KEY", Key, false, "OPENAI_KEY=«{a40}»", "CACHE_KEY=«»{a40}";
     "AUTHORIZATION", Authorization, true, "Authorization: Bearer «{a40}»", "Authorization: required";
     "COOKIE", Cookie, false, "Cookie: session=«{a32}»", "Cookie: lang=en";
@@ -120,9 +125,7 @@ pub const HARMLESS: &[&str] = &[
     "IDEMPOTENCYKEY",
     "OBJECTKEY",
     "GROUPKEY",
-    "ROUTINGKEY",
     "TOKENKEY",
-    "STORAGEKEY",
     "LOOKUPKEY",
     "DEDUPKEY",
     "UNIQUEKEY",
@@ -234,8 +237,10 @@ fn ending(compact: &Compact, end: usize, name: &[u8]) -> Option<Kind> {
     if HARMLESS.iter().any(|harmless| compact.ends_with(end, harmless, true)) {
         return None;
     }
-    // `key` alone, `sortKey`: only the names of environment variables say enough.
-    let loud = name.iter().all(|byte| !byte.is_ascii_lowercase()) && end > row.end.len();
+    // `key` alone, `sortKey`: only longer rows and the names of environment variables and of headers say enough.
+    let header = matches!(name, [b'x' | b'X', b'-', ..]);
+    let variable = name.iter().all(|byte| !byte.is_ascii_lowercase()) && end > row.end.len();
+    let loud = header || variable || row.end != "KEY";
     (row.kind != Kind::Key || loud).then_some(row.kind)
 }
 
@@ -260,7 +265,7 @@ pub fn may_end_before_blank(tail: [u8; 4]) -> bool {
     const fn letters(word: &[u8; 4]) -> u32 {
         u32::from_be_bytes(*word) | 0x2020_2020
     }
-    const WORDS: [u32; 10] = [
+    const WORDS: [u32; 12] = [
         letters(b"word"),
         letters(b"sswd"),
         letters(b"pass"),
@@ -271,6 +276,8 @@ pub fn may_end_before_blank(tail: [u8; 4]) -> bool {
         letters(b"ikey"),
         letters(b"skey"),
         letters(b"_pwd"),
+        letters(b"otpw"),
+        letters(b" key"),
     ];
     WORDS.contains(&tail)
 }

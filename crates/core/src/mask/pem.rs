@@ -110,7 +110,7 @@ fn body_start(bytes: &[u8], end: usize) -> usize {
         let stop = at;
         while at > 0
             && Alphabet::Base64.has(bytes[at - 1])
-            && !(bytes[at - 1] == b'n' && at > 1 && bytes[at - 2] == b'\\')
+            && !(matches!(bytes[at - 1], b'n' | b't') && at > 1 && bytes[at - 2] == b'\\')
         {
             at -= 1;
         }

@@ -1,11 +1,11 @@
 //! Secrets of one kind each, recognized where the scan has found a beginning.
 
 use crate::mask::Secret;
-use crate::mask::assign::value_from;
+use crate::mask::assign::{second_string, value_from};
 use crate::mask::bytes::{
     begins_word, is_blank, is_quote, line_end, run, run_up_to, starts_with_ignore_case,
 };
-use crate::mask::commands::PHRASES;
+use crate::mask::commands::{CALLS, PHRASES, PIPED};
 use crate::mask::judge::{Style, is_random, is_secret, is_wordy, stands_for_a_value};
 use crate::mask::names::Kind;
 use crate::mask::scan::LONGEST_LINE;
@@ -151,6 +151,32 @@ pub(super) fn cookie_jar(bytes: &[u8], at: usize) -> Option<Secret> {
         && !value.iter().all(u8::is_ascii_digit)
         && !stands_for_a_value(value);
     if likely { Secret::new("cookie", start..start + length) } else { None }
+}
+
+/// `login("user", "SECRET")`
+pub(super) fn call(bytes: &[u8], at: usize) -> Option<Secret> {
+    let row = CALLS.iter().find(|row| bytes[at..].starts_with(row.words.as_bytes()))?;
+    second_string(bytes, at + row.words.len(), Style::Beside)
+}
+
+/// `echo SECRET | program --password-stdin`, with the word that says so at `at`.
+pub(super) fn piped(bytes: &[u8], at: usize) -> Option<Secret> {
+    let row = PIPED.iter().find(|row| bytes[at..].starts_with(row.word.as_bytes()))?;
+    let from = at.saturating_sub(256);
+    let pipe = from + memchr::memrchr(b'|', &bytes[from..at])?;
+    let lead = &bytes[from..pipe];
+    let echo = |word: &str| memchr::memmem::rfind(lead, word.as_bytes()).map(|found| found + word.len());
+    let mut start = from + echo("echo -n ").or_else(|| echo("echo ")).or_else(|| echo("printf "))?;
+    if bytes[start..pipe].iter().any(|byte| matches!(byte, b'\n' | b'|')) {
+        return None;
+    }
+    start += if bytes[start..].starts_with(b"'%s' ") { 5 } else { 0 };
+    let mut value = value_from(bytes, start).filter(|value| value.span.end <= pipe)?;
+    if row.user {
+        value.span.start += memchr::memchr(b':', &bytes[value.span.clone()])? + 1;
+    }
+    let likely = is_secret(Kind::Password, Style::Env, &value.judged(bytes));
+    if likely { Secret::new("password", value.span) } else { None }
 }
 
 pub(super) fn phrase(bytes: &[u8], at: usize) -> Option<Secret> {

@@ -10,8 +10,8 @@ use crate::mask::commands::{COMMANDS, Form};
 use crate::mask::judge::{Style, is_secret};
 use crate::mask::names::{Kind, kind_of, may_end_before_blank, may_matter};
 use crate::mask::recognize::{
-    bearer, cookie_jar, discord, indented_end, is_about_a_kubernetes_secret, kubernetes_value, phrase,
-    prefixed, third_word, twilio,
+    bearer, call, cookie_jar, discord, indented_end, is_about_a_kubernetes_secret, kubernetes_value, phrase,
+    piped, prefixed, third_word, twilio,
 };
 use crate::mask::shapes::{Alphabet, MIDDLES, Middle, SHAPES};
 use crate::mask::{Secret, address, pem};
@@ -147,7 +147,8 @@ impl<'a> Scan<'a> {
             }
         }
         if what & NAME_END != 0 {
-            let ended = matches!(bytes.get(at + 2), Some(b' ' | b'\t' | b'>'));
+            let ended = matches!(bytes.get(at + 2), Some(b' ' | b'\t' | b'>'))
+                || matches!(bytes.get(at + 2..at + 4), Some(b"\">" | b"\\\""));
             if !ended
                 || at < 2
                 || !may_end_before_blank([bytes[at - 2], bytes[at - 1], bytes[at], bytes[at + 1]])
@@ -165,7 +166,7 @@ impl<'a> Scan<'a> {
     fn may_separate(&self, at: usize) -> bool {
         let bytes = self.bytes;
         // The signs of an address and of a bot's token.
-        if bytes[at] == b':' && matches!(bytes[at + 1], b'/' | b'\\' | b'A' | b'5') {
+        if bytes[at] == b':' && matches!(bytes[at + 1], b'/' | b'\\' | b'A' | b'5' | b'*') {
             return true;
         }
         if bytes[at] == b'%' && bytes.get(at + 3) == Some(&b'%') {
@@ -180,6 +181,10 @@ impl<'a> Scan<'a> {
             )
         {
             end -= 1;
+        }
+        // A tab as JSON writes it.
+        if bytes[..end].ends_with(b"\\t") {
+            end -= 2;
         }
         if end < 2 {
             return false;
@@ -215,7 +220,10 @@ impl<'a> Scan<'a> {
         }
         match bytes[at] {
             b'@' => address::driver(bytes, at),
-            b'-' => pem::at_dashes(bytes, at).or_else(|| self.option(at)).or_else(|| self.long_option(at)),
+            b'-' => pem::at_dashes(bytes, at)
+                .or_else(|| self.option(at))
+                .or_else(|| self.long_option(at))
+                .or_else(|| piped(bytes, at)),
             _ => None,
         }
     }
@@ -342,12 +350,24 @@ impl<'a> Scan<'a> {
         let bytes = self.bytes;
         let after = at + 2;
         let name = name_before(bytes, after)?;
-        let kind = kind_of(&bytes[name.span.clone()])?;
+        let text = &bytes[name.span.clone()];
+        let kind = kind_of(text).or_else(|| {
+            text.eq_ignore_ascii_case(b"key").then(|| assign::two_words(bytes, name.span.start)).flatten()
+        })?;
         if matches!(kind, Kind::Authorization | Kind::Cookie) {
             return None;
         }
+        // `<property name="password">` ends with a quote, as it is or as JSON writes it.
+        let quote = run_up_to(bytes, after, 8, |byte| matches!(byte, b'\\' | b'"'));
+        if quote > 0 && bytes.get(after + quote) != Some(&b'>') {
+            return None;
+        }
+        let after = after + quote;
         if bytes[after] == b'>' {
-            let opened = name.span.start.checked_sub(1).is_some_and(|before| bytes[before] == b'<');
+            let lead = &bytes[name.span.start.saturating_sub(96)..name.span.start];
+            let tag = memchr::memrchr2(b'<', b'>', lead).map_or(&[][..], |at| &lead[at..]);
+            let named = [&b"name="[..], b"key="].iter().any(|word| memchr::memmem::find(tag, word).is_some());
+            let opened = if quote > 0 { tag.starts_with(b"<") && named } else { tag == b"<" };
             let length = run_up_to(bytes, after + 1, 512, |byte| byte != b'<' && byte != b'\n');
             let closed = bytes[after + 1 + length..].starts_with(b"</");
             let value = assign::ValueAt { span: after + 1..after + 1 + length, quoted: true };
@@ -357,7 +377,11 @@ impl<'a> Scan<'a> {
                 None
             };
         }
-        let style = self.beside(&name, after)?;
+        // `| NAME | value |`, and `the password is value`.
+        let between =
+            [&b" | "[..], b" is ", b" is: "].into_iter().find(|words| bytes[after..].starts_with(words));
+        let style = if between.is_some() { Style::Beside } else { self.beside(&name, after)? };
+        let after = after + between.map_or(0, <[u8]>::len);
         match assign::found(bytes, kind, style, &name, after)? {
             Found::Secret(secret) => Some(secret),
             Found::Cookies(_) => None,
@@ -421,6 +445,8 @@ impl<'a> Scan<'a> {
                 Begins::Other(Other::Putty) => pem::putty(bytes, at),
                 Begins::Other(Other::KeyBody) => pem::body(bytes, at),
                 Begins::Other(Other::CookieJar) => cookie_jar(bytes, at),
+                Begins::Other(Other::Call) => call(bytes, at),
+                Begins::Other(Other::Piped) => piped(bytes, at),
                 Begins::Other(Other::Twilio) => twilio(bytes, at),
                 Begins::Other(Other::Discord) => discord(bytes, at),
             })
@@ -477,7 +503,9 @@ impl<'a> Scan<'a> {
             (with && bytes[at..].starts_with(row.option.as_bytes())).then_some(())?;
             let after = at + row.option.len();
             let apart = bytes.get(after).copied().is_some_and(|byte| is_blank(byte) || byte == b'=');
-            if apart == (row.form == Form::Glued) {
+            // `-u user:password` may be written without the blank.
+            let either = row.form == Form::AfterColon && row.option.len() == 2;
+            if !either && apart == (row.form == Form::Glued) {
                 return None;
             }
             let mut value = value_from(bytes, after + usize::from(bytes[after] == b'='))?;

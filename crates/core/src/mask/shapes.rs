@@ -41,6 +41,8 @@ pub enum Alphabet {
     Crypt,
     /// The rest of an address: [`Alphabet::Word`], `/`, `@`, `:`.
     Path,
+    /// Base64 of either kind, as it is or written for an address: [`Alphabet::Word`], `+ / = %`.
+    Encoded,
 }
 
 impl Alphabet {
@@ -58,6 +60,7 @@ impl Alphabet {
                 byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'.' | b',' | b'$')
             }
             Alphabet::Path => word || matches!(byte, b'/' | b'@' | b':'),
+            Alphabet::Encoded => word || matches!(byte, b'+' | b'/' | b'=' | b'%'),
         }
     }
 }
@@ -128,7 +131,7 @@ pub const SHAPES: &[Shape] = shapes! {
     "slack-token", "xoxr-", Word, 20, MANY, Anywhere;
     "slack-token", "xoxs-", Word, 20, MANY, Anywhere;
     "slack-token", "xoxc-", Word, 20, MANY, Anywhere;
-    "slack-token", "xoxd-", Word, 20, MANY, Anywhere;
+    "slack-token", "xoxd-", Encoded, 20, MANY, Anywhere;
     "slack-token", "xoxe-", Word, 20, MANY, Anywhere;
     "slack-token", "xoxe.xox", Word, 20, MANY, Anywhere;
     "slack-token", "xapp-", Word, 20, MANY, Anywhere;
@@ -149,9 +152,9 @@ pub const SHAPES: &[Shape] = shapes! {
     "sendgrid-key", "SG.", Dotted, 40, MANY, Anywhere;
     "brevo-key", "xkeysib-", Word, 64, MANY, Anywhere;
     "brevo-key", "xsmtpsib-", Word, 64, MANY, Anywhere;
-    "huggingface-token", "hf_", Alnum, 30, MANY, Word;
+    "huggingface-token", "hf_", Alnum, 30, MANY, Anywhere;
     "huggingface-token", "api_org_", Alnum, 30, MANY, Word;
-    "npm-token", "npm_", Alnum, 36, MANY, Word;
+    "npm-token", "npm_", Alnum, 36, MANY, Anywhere;
     "pypi-token", "pypi-AgE", Word, 50, MANY, Anywhere;
     "crates-token", "cio", Alnum, 32, 32, Word;
     "nuget-key", "oy2", Alnum, 43, 43, Word;
@@ -195,6 +198,14 @@ pub const SHAPES: &[Shape] = shapes! {
     "grafana-token", "glc_eyJ", Base64, 32, MANY, Anywhere;
     "grafana-key", "eyJrIjoi", Base64, 60, MANY, Anywhere;
     "databricks-token", "dapi", Hex, 32, 34, Anywhere;
+    "vercel-token", "vercel_blob_rw_", Word, 30, MANY, Anywhere;
+    "cloudflare-key", "v1.0-", Word, 160, MANY, Word;
+    "nvidia-key", "nvapi-", Word, 60, MANY, Anywhere;
+    "jina-key", "jina_", Word, 50, MANY, Word;
+    "dropbox-token", "sl.", Dotted, 120, MANY, Word;
+    "wakatime-key", "waka_", Word, 36, 36, Word;
+    "airtable-token", "pat", Dotted, 79, 79, Word;
+    "google-code", "4/0A", Word, 40, MANY, Word;
     "netlify-token", "nfp_", Alnum, 36, MANY, Word;
     "render-key", "rnd_", Alnum, 28, MANY, Word;
     "neon-key", "napi_", Alnum, 60, MANY, Word;
@@ -317,4 +328,6 @@ pub const SCHEMES: &[&str] = &[
     "jwt",
     "discogs",
     "mac",
+    "dpop",
+    "hawk",
 ];

@@ -325,8 +325,18 @@ fn rows(data: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-const SECRETS: &str = include_str!("secrets.txt");
-const LOOKALIKES: &str = include_str!("lookalikes.txt");
+/// The sets, each written before anybody looked at what the tables then missed of it, and one of how many rows may be
+/// wrong. The promise is one in twenty; sets that the tables were mended with are held to more.
+const SECRETS: [(&str, &str, usize); 3] = [
+    ("the first", include_str!("secrets.txt"), 50),
+    ("by attack", include_str!("attack_secrets.txt"), 50),
+    ("forecast", include_str!("forecast_secrets.txt"), 20),
+];
+const LOOKALIKES: [(&str, &str, usize); 3] = [
+    ("the first", include_str!("lookalikes.txt"), 50),
+    ("by attack", include_str!("attack_lookalikes.txt"), 50),
+    ("forecast", include_str!("forecast_lookalikes.txt"), 50),
+];
 
 /// The ways one text reaches the store, each with its name and the text to be masked.
 fn ways(text: &str) -> Vec<(&'static str, String)> {
@@ -353,43 +363,57 @@ fn shows(masked: &str, secret: &str) -> bool {
 
 #[test]
 fn realistic_secrets_are_masked() {
-    let rows = rows(SECRETS);
-    let (mut all, mut missed) = (0, Vec::new());
-    for (class, row) in &rows {
-        let (text, secrets) = marked(row);
-        assert!(!secrets.is_empty(), "no secret in {row}");
-        for (way, masked) in ways(&text) {
-            all += 1;
-            let shown = secrets.iter().any(|secret| shows(&masked, secret));
-            let kept = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
-            let lead = row.split('«').next().unwrap_or_default();
-            if shown || (lead.contains(kept) && !masked.contains(kept)) {
-                missed.push(format!("{class}, {way}: {row:?}\n    became {masked:?}"));
+    for (set, data, one_in) in SECRETS {
+        let rows = rows(data);
+        assert!(rows.len() >= 30);
+        let (mut all, mut missed) = (0, Vec::new());
+        for (class, row) in &rows {
+            let (text, secrets) = marked(row);
+            assert!(!secrets.is_empty(), "no secret in {row}");
+            for (way, masked) in ways(&text) {
+                all += 1;
+                let shown = secrets.iter().any(|secret| shows(&masked, secret));
+                let kept = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+                let lead = row.split('«').next().unwrap_or_default();
+                if shown || (lead.contains(kept) && !masked.contains(kept)) {
+                    missed.push(format!("{class}, {way}: {row:?}\n    became {masked:?}"));
+                }
             }
         }
+        println!("{set}: {} of {all} missed", missed.len());
+        assert!(
+            missed.len() * one_in <= all,
+            "{set}: {} of {all} missed:\n{}",
+            missed.len(),
+            missed.join("\n")
+        );
     }
-    assert!(rows.len() >= 200);
-    println!("{} of {all} missed", missed.len());
-    assert!(missed.len() * 50 <= all, "{} of {all} missed:\n{}", missed.len(), missed.join("\n"));
 }
 
 #[test]
 fn lookalikes_are_kept() {
-    let rows = rows(LOOKALIKES);
-    let (mut all, mut masked) = (0, Vec::new());
-    for (class, row) in &rows {
-        let text = row.replace(['«', '»'], "");
-        let nested = serde_json::json!({"tool_response": {"stdout": text}}).to_string();
-        for (way, text) in [("text", text), ("JSON in a text", nested)] {
-            all += 1;
-            if let Cow::Owned(changed) = crate::mask::text(&text) {
-                masked.push(format!("{class}, {way}: {text:?}\n    became {changed:?}"));
+    for (set, data, one_in) in LOOKALIKES {
+        let rows = rows(data);
+        assert!(rows.len() >= 30);
+        let (mut all, mut masked) = (0, Vec::new());
+        for (class, row) in &rows {
+            let text = row.replace(['«', '»'], "");
+            let nested = serde_json::json!({"tool_response": {"stdout": text}}).to_string();
+            for (way, text) in [("text", text), ("JSON in a text", nested)] {
+                all += 1;
+                if let Cow::Owned(changed) = crate::mask::text(&text) {
+                    masked.push(format!("{class}, {way}: {text:?}\n    became {changed:?}"));
+                }
             }
         }
+        println!("{set}: {} of {all} masked", masked.len());
+        assert!(
+            masked.len() * one_in <= all,
+            "{set}: {} of {all} masked:\n{}",
+            masked.len(),
+            masked.join("\n")
+        );
     }
-    assert!(rows.len() >= 120);
-    println!("{} of {all} masked", masked.len());
-    assert!(masked.len() * 50 <= all, "{} of {all} masked:\n{}", masked.len(), masked.join("\n"));
 }
 
 /// Every row of the tables has a text that it must mask and one that it must not.
@@ -398,9 +422,13 @@ fn every_row_masks_what_it_must_and_nothing_else() {
     let names = names::NAME_ENDS.iter().map(|row| (row.end, row.must, row.must_not));
     let commands = commands::COMMANDS.iter().map(|row| (row.program, row.must, row.must_not));
     let phrases = commands::PHRASES.iter().map(|row| (row.words, row.must, row.must_not));
+    let piped = commands::PIPED.iter().map(|row| (row.word, row.must, row.must_not));
+    let calls = commands::CALLS.iter().map(|row| (row.words, row.must, row.must_not));
     let middles = MIDDLES.iter().map(|row| (row.name, row.must, row.must_not));
     let mut wrong = Vec::new();
-    for (number, (row, must, must_not)) in names.chain(commands).chain(phrases).chain(middles).enumerate() {
+    for (number, (row, must, must_not)) in
+        names.chain(commands).chain(phrases).chain(piped).chain(calls).chain(middles).enumerate()
+    {
         let mut noise = Noise(number as u64 + 1000);
         let must = noise.expand(must);
         let must = if must.contains('«') { must } else { format!("«{must}»") };
