@@ -363,7 +363,7 @@ fn facts(agent: &AgentView, now: Stamp) -> Vec<(&'static str, String)> {
         });
         Some(parts.collect::<Vec<_>>().join(" · ")).filter(|text| !text.is_empty())
     };
-    let listed = |values: &[Value], what: &str| {
+    let listed = |values: &[Value], more: usize, what: &str| {
         let named = |value: &Value| {
             let field = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
             field("description")
@@ -373,7 +373,7 @@ fn facts(agent: &AgentView, now: Stamp) -> Vec<(&'static str, String)> {
         };
         let names: Vec<String> = values.iter().filter_map(named).map(|name| one_line(&name, 60)).collect();
         (!values.is_empty()).then(|| {
-            let count = counted(values.len() as u64, what);
+            let count = counted((values.len() + more) as u64, what);
             if names.is_empty() { count } else { format!("{count}: {}", names.join(", ")) }
         })
     };
@@ -390,8 +390,8 @@ fn facts(agent: &AgentView, now: Stamp) -> Vec<(&'static str, String)> {
         ("mode", agent.permission_mode.clone()),
         ("context", context),
         ("cost", agent.cost_usd.map(|cost| format!("${cost:.2}"))),
-        ("running", listed(&agent.background, "background task")),
-        ("planned", listed(&agent.crons, "scheduled prompt")),
+        ("running", listed(&agent.background, agent.more_background, "background task")),
+        ("planned", listed(&agent.crons, 0, "scheduled prompt")),
         ("host", agent.host.clone().filter(|_| agent.elsewhere)),
         ("tmux", agent.tmux_pane.clone()),
         (

@@ -13,6 +13,7 @@ use headspace_platform::config;
 use headspace_platform::config::Config;
 use headspace_platform::net::address::Url;
 use headspace_platform::net::http_client;
+use headspace_platform::usage::Usage;
 use headspace_store::read::stats;
 use headspace_store::replay;
 use serde::de::DeserializeOwned;
@@ -323,8 +324,14 @@ pub fn stored_agents(config: &Config, all: bool) -> Result<Vec<AgentView>> {
     Ok(views.filter(|agent| all || agent.ended_at.is_none()).collect())
 }
 
-/// Finds the agent that `word` names: by id, or by the beginning of its name, project or session id.
+/// Finds the agent that `word` names: by id, or by the beginning of its name, project or session id. An empty word names
+/// nobody: it comes from a script whose variable is empty, and every name begins with it.
 pub fn find<'a>(agents: &'a [AgentView], word: &str) -> Result<&'a AgentView> {
+    if word.trim().is_empty() {
+        return Err(
+            Usage("could not find an agent without a name: `headspace status` lists them".into()).into()
+        );
+    }
     if let Some(agent) = agents.iter().find(|agent| agent.id.to_string() == word || agent.session_id == word)
     {
         return Ok(agent);
@@ -347,7 +354,7 @@ pub fn find<'a>(agents: &'a [AgentView], word: &str) -> Result<&'a AgentView> {
         [] => bail!("could not find an agent called {word:?}: `headspace status` lists them"),
         several => {
             let list: Vec<String> = several.iter().map(|a| format!("{} ({})", a.id, a.name)).collect();
-            bail!("{word:?} matches {} agents: {}; use an id", several.len(), list.join(", "))
+            bail!("could not tell which agent {word:?} is: {}; use an id", list.join(", "))
         }
     }
 }

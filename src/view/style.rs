@@ -1,4 +1,4 @@
-//! Colors on a terminal, unless `NO_COLOR` is set. Nothing is said by color alone.
+//! Colors on a terminal that has them, unless `NO_COLOR` is set. Nothing is said by color alone.
 
 use crate::view::card::{CardLine, Tone};
 use headspace_core::model::Group;
@@ -15,9 +15,10 @@ pub enum Style {
 }
 
 impl Style {
-    /// Colors if standard output is a terminal and `NO_COLOR` is not set.
+    /// Colors if standard output is a terminal that has them and `NO_COLOR` is not set.
     pub fn for_stdout() -> Style {
-        let wanted = std::io::stdout().is_terminal() && config::env("NO_COLOR").is_none();
+        let dumb = config::env("TERM").is_some_and(|term| term == "dumb");
+        let wanted = std::io::stdout().is_terminal() && !dumb && config::env("NO_COLOR").is_none();
         if wanted { Style::Ansi } else { Style::Plain }
     }
 

@@ -227,7 +227,7 @@ const FACTS = [
   ['doing', (agent) => ({ text: !agent.ended_at && agent.group !== 'needs_you' && agent.status_detail })],
   ['last active', (agent) => ({ tick: Date.parse(agent.last_active_at), tail: ' ago' })],
   ['state', (agent) => ({ text: agent.state.replaceAll('_', ' '), note: `${agent.source}, ${agent.confidence}` })],
-  ['background', (agent) => ({ text: agent.background.map((task) => line(task?.description ?? task?.command ?? task?.type ?? 'task', 80)).join(', ') })],
+  ['background', (agent) => ({ text: agent.background.map((task) => line(task?.description ?? task?.command ?? task?.type ?? 'task', 80)).concat(agent.more_background ? [`and ${agent.more_background} more`] : []).join(', ') })],
   ['context', ({ context }) => ({ context, note: context && `${tokens(context.used_tokens)} of ${tokens(context.window)}` })],
   ['cost', (agent) => ({ text: typeof agent.cost_usd === 'number' && dollars(agent.cost_usd) })],
   ['lines', ({ lines }) => ({ text: lines && `+${lines.added} −${lines.removed}` })],

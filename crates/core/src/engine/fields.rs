@@ -68,7 +68,6 @@ fn tells_place(event: &Event) -> bool {
 }
 
 pub(super) fn take_place(place: &mut AgentPlace, event: &Event) {
-    let text = |field: &str| event.text(field).map(String::from);
     let number = |field: &str| event.body.get(field).and_then(Value::as_u64);
     // The machine is one thing: a name without its id must not keep another's.
     let machine = Machine::of(&event.body);
@@ -76,7 +75,7 @@ pub(super) fn take_place(place: &mut AgentPlace, event: &Event) {
         (place.host, place.host_id, place.elsewhere) = (machine.name, machine.id, event.facts.elsewhere);
     }
     let told = |field: &str| event.body.get(field) == Some(&Value::Bool(true));
-    keep(&mut place.client_name, text(hints::CLIENT).filter(|name| name != hints::DEFAULT_CLIENT));
+    keep(&mut place.client_name, event.text(hints::CLIENT).filter(|name| *name != hints::DEFAULT_CLIENT));
     place.silent_client |= told(hints::SILENT_CLIENT);
     place.shared_process |= told(hints::SHARED_PROCESS);
     // The process is one thing: a pid without its start time must not keep another's.
@@ -89,37 +88,49 @@ pub(super) fn take_place(place: &mut AgentPlace, event: &Event) {
     }
     // A session can be renamed and its panes moved: the first name and the last pane are kept.
     if place.tmux_session.is_none() {
-        place.tmux_session = text("tmux_session");
+        place.tmux_session = event.text("tmux_session").map(String::from);
     }
-    for (slot, value) in [
-        (&mut place.tmux_pane, text("tmux_pane")),
-        (&mut place.headspace_session_id, text("headspace_session_id")),
-        (&mut place.role, text("session_role")),
-        (&mut place.mode, text("session_mode")),
-        (&mut place.transcript_path, text("transcript_path")),
-        (&mut place.permission_mode, text("permission_mode")),
+    for (slot, field) in [
+        (&mut place.tmux_pane, "tmux_pane"),
+        (&mut place.headspace_session_id, "headspace_session_id"),
+        (&mut place.role, "session_role"),
+        (&mut place.mode, "session_mode"),
+        (&mut place.transcript_path, "transcript_path"),
+        (&mut place.permission_mode, "permission_mode"),
     ] {
-        keep(slot, value);
+        keep(slot, event.text(field));
     }
-    keep(&mut place.terminal, event.body.get("terminal").filter(|value| !value.is_null()).cloned());
-    let cwd = text("new_cwd").filter(|_| event.name == "CwdChanged");
-    let cwd = cwd.or_else(|| text("cwd")).or_else(|| text("working_directory"));
+    if let Some(terminal) = event.body.get("terminal").filter(|value| !value.is_null()) {
+        place.terminal = Some(terminal.clone());
+    }
+    let cwd = event.text("new_cwd").filter(|_| event.name == "CwdChanged");
+    let cwd = cwd.or_else(|| event.text("cwd")).or_else(|| event.text("working_directory"));
     let Some(cwd) = cwd else { return };
-    let root = event.facts.root.clone().unwrap_or_else(|| cwd.clone());
-    place.project = event.facts.project.clone().or_else(|| last_part(&root));
-    place.branch = event.facts.branch.clone();
-    place.root = Some(root);
-    place.cwd = Some(cwd);
+    // The directory did not answer in time, and where it belongs is known already.
+    if event.facts.root.is_none() && place.root.is_some() && place.cwd.as_deref() == Some(cwd) {
+        return;
+    }
+    let root = event.facts.root.as_deref().unwrap_or(cwd);
+    keep(&mut place.project, event.facts.project.as_deref().or_else(|| last_part(root)));
+    replace(&mut place.branch, event.facts.branch.as_deref());
+    keep(&mut place.root, Some(root));
+    keep(&mut place.cwd, Some(cwd));
 }
 
 /// A missing value leaves the old one.
-fn keep<T>(slot: &mut Option<T>, value: Option<T>) {
+fn keep(slot: &mut Option<String>, value: Option<&str>) {
     if value.is_some() {
-        *slot = value;
+        replace(slot, value);
     }
 }
 
-fn last_part(path: &str) -> Option<String> {
-    let part = path.rsplit(['/', '\\']).find(|part| !part.is_empty());
-    part.or(Some(path)).map(String::from)
+/// Nearly every event says what the last one said: only a new text is copied.
+fn replace(slot: &mut Option<String>, value: Option<&str>) {
+    if slot.as_deref() != value {
+        *slot = value.map(String::from);
+    }
+}
+
+fn last_part(path: &str) -> Option<&str> {
+    path.rsplit(['/', '\\']).find(|part| !part.is_empty()).or(Some(path))
 }

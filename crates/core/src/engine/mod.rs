@@ -8,6 +8,7 @@
 //! is asked and said, `intent` classifies it, `detail` describes it. `view` shows the result.
 
 pub mod agent;
+pub mod bounds;
 pub mod context;
 mod conversation;
 mod correlate;

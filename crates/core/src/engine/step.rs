@@ -193,6 +193,7 @@ impl Step<'_> {
         self.close_children(|_| true);
         self.agent.calls.clear();
         self.agent.background.clear();
+        self.agent.more_background = Default::default();
         self.agent.report_due = None;
         self.agent.client = None;
     }

@@ -78,6 +78,9 @@ fn stop(step: &mut Step, child: &str) {
     }
     let listed = step.agent.background.len();
     step.agent.background.retain(|task| task_id(task) != Some(child));
+    if step.agent.background.len() == listed {
+        step.agent.more_background.one_ended(true);
+    }
     let beside = step.agent.background.len() < listed
         || step.agent.children.iter().any(|one| one.is(child) && one.background && one.at_work());
     if beside && step.agent.state == AgentState::Idle {

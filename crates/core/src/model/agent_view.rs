@@ -98,6 +98,9 @@ pub struct AgentView {
     pub pr: Option<Value>,
     pub worktree: Option<Value>,
     pub background: Vec<Value>,
+    /// Background tasks that run beside those listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_background: usize,
     /// Prompts the session has scheduled for itself.
     #[serde(default)]
     pub crons: Vec<Value>,
@@ -134,4 +137,8 @@ pub struct AgentView {
 
 fn default_client() -> String {
     hints::DEFAULT_CLIENT.to_owned()
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }

@@ -312,6 +312,24 @@ fn the_place_of_an_agent_is_remembered() {
 }
 
 #[test]
+fn a_directory_that_did_not_answer_keeps_what_is_known_of_it_and_is_corrected_later() {
+    let dead = |tell: Tell| tell.with(json!({"cwd": "/srv/app/deep", "dead_mount": true}));
+    let mut story = Story::of([dead(start("startup"))]);
+    let view = story.view();
+    assert_eq!(
+        (view.cwd.as_deref(), view.project.as_deref()),
+        (Some("/srv/app/deep"), Some("deep")),
+        "a guess"
+    );
+    let found = |story: &Story| story.world.agents().next().unwrap().place.root.clone();
+    story.tell(prompt("W").with(json!({"cwd": "/srv/app/deep", "root": "/srv/app"})));
+    assert_eq!(found(&story).as_deref(), Some("/srv/app"), "corrected by the next event that knows");
+    story.tell(dead(pre("Bash", "t1")));
+    assert_eq!((found(&story).as_deref(), story.view().project.as_deref()), (Some("/srv/app"), Some("app")));
+    assert_eq!(story.world.agents().count(), 1);
+}
+
+#[test]
 fn after_a_restart_the_first_contact_is_from_the_store() {
     use headspace_core::engine;
     use headspace_core::engine::World;

@@ -389,3 +389,63 @@ fn an_interrupted_turn_ends_its_foreground_subagents() {
     let background = Story::of(launch().into_iter().chain([async_post, interrupted]));
     assert_eq!(background.look(), "idle working 1 background task");
 }
+
+#[test]
+fn what_a_client_lists_about_itself_is_bounded() {
+    let many = |kind: &str, status: &str| {
+        let task = |id| json!({"id": format!("{kind}{id}"), "type": kind, "status": status, "command": "x".repeat(9000)});
+        (0..1000).map(task).collect::<Vec<_>>()
+    };
+    // Listed, beside them, and what the board says.
+    for (what, list, listed, more, says) in [
+        ("shells", many("shell", "running"), 64, 936, "idle working 1000 background tasks"),
+        ("ended ones", many("shell", "completed"), 64, 0, "idle idle"),
+        (
+            "running ones are kept before ended ones",
+            [many("shell", "completed"), many("shell", "running")[..3].to_vec()].concat(),
+            64,
+            0,
+            "idle working 3 background tasks",
+        ),
+        (
+            "as many as fit",
+            many("shell", "running")[..64].to_vec(),
+            64,
+            0,
+            "idle working 64 background tasks",
+        ),
+    ] {
+        let story = Story::of([prompt("W"), tasks(json!(list))]);
+        let view = story.view();
+        assert_eq!((view.background.len(), view.more_background), (listed, more), "{what}");
+        assert!(story.look().starts_with(says), "{what}: {}", story.look());
+        let size = serde_json::to_string(&view).unwrap().len();
+        assert!(size < 100_000, "{what}: {size} bytes");
+    }
+    // What is not listed ends like what is.
+    let list = json!(many("subagent", "running"));
+    let report = prompt("<task-notification><task-id>subagent900</task-id></task-notification>");
+    let story = Story::of([prompt("W"), tasks(list.clone()), report]);
+    assert_eq!(story.view().more_background, 935);
+    let story = Story::of([prompt("W"), tasks(list), tasks(json!([]))]);
+    assert_eq!((story.view().more_background, story.look().as_str()), (0, "idle idle"));
+}
+
+#[test]
+fn the_limits_of_a_status_line_are_bounded() {
+    let windows: serde_json::Map<String, serde_json::Value> = (0..10_000)
+        .map(|n| (format!("w{n}"), json!({"used_percentage": 5, "note": "x".repeat(10_000)})))
+        .collect();
+    let mut nested = json!({"used_percentage": 5});
+    for _ in 0..60 {
+        nested = json!({ "deeper": nested });
+    }
+    for (what, limits) in [("wide", json!(windows)), ("deep", nested), ("long", json!("x".repeat(100_000)))] {
+        let story = Story::of([prompt("W"), tell("StatusLine", json!({"rate_limits": limits}))]);
+        let size = serde_json::to_string(&story.view().rate_limits).unwrap().len();
+        assert!((2..40_000).contains(&size), "{what}: {size} bytes");
+    }
+    let usual = json!({"five_hour": {"used_percentage": 23.5, "resets_at": 1738425600}});
+    let story = Story::of([prompt("W"), tell("StatusLine", json!({"rate_limits": usual}))]);
+    assert_eq!(story.view().rate_limits, Some(usual));
+}

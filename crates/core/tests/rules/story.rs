@@ -126,6 +126,9 @@ impl Story {
         let mut body = tell.body;
         let cwd = body.get("cwd").and_then(Value::as_str).unwrap_or("/srv/app").to_string();
         body["cwd"] = json!(cwd);
+        // A directory on a dead mount: its facts are not known in time.
+        let root = body.get("root").and_then(Value::as_str).map_or(cwd, String::from);
+        let root = Some(root).filter(|_| body.get("dead_mount").is_none());
         if let Some(pid) = body.get("claude_pid").cloned() {
             body["claude_pid_start"] = pid;
         }
@@ -139,7 +142,7 @@ impl Story {
             at: self.now.minus(tell.ago),
             received_at: self.now,
             source: tell.source,
-            facts: Facts { root: Some(cwd), elsewhere: !machine.is(&here), ..Facts::default() },
+            facts: Facts { root, elsewhere: !machine.is(&here), ..Facts::default() },
             body,
             agent_hint: None,
         };

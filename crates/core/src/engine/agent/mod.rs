@@ -3,6 +3,7 @@
 pub mod detail;
 mod view;
 
+use crate::engine::bounds::MoreTasks;
 use crate::model::*;
 use crate::stamp::Stamp;
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,8 @@ pub struct Agent {
     pub children: Vec<Child>,
     #[serde(skip_serializing_if = "empty")]
     pub background: Vec<Value>,
+    #[serde(default, skip_serializing_if = "MoreTasks::is_none")]
+    pub more_background: MoreTasks,
     #[serde(skip_serializing_if = "empty")]
     pub crons: Vec<Value>,
     /// What the client is doing besides a turn.
@@ -131,6 +134,7 @@ impl Default for Agent {
             calls: Vec::new(),
             children: Vec::new(),
             background: Vec::new(),
+            more_background: MoreTasks::default(),
             crons: Vec::new(),
             phase: None,
             phase_at: Stamp::default(),

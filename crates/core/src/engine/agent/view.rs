@@ -87,6 +87,7 @@ impl Agent {
             pr: self.metrics.pr.clone(),
             worktree: self.metrics.worktree.clone(),
             background: self.background.clone(),
+            more_background: self.more_background.total(),
             crons: self.crons.clone(),
             interactions: self.interactions.iter().map(|one| one.view(UNKNOWN_WAITER)).collect(),
             subagents: self.children.iter().map(|child| self.child(child.subagent.clone(), now)).collect(),
@@ -230,7 +231,7 @@ impl Agent {
         let team = tasks.iter().filter(|task| subagents::is_team_task(task)).count();
         let unlisted =
             working.iter().filter(|child| !child.is_teammate() && !listed(&child.subagent.agent_id)).count();
-        let known = (tasks.len() - team) + mates + unlisted;
+        let known = (tasks.len() - team) + mates + unlisted + self.more_background.total();
         // The client says that it runs shells, though nothing reported which.
         let shells = self.client.is_some_and(|client| client.status == ClientState::Shell);
         known.max(usize::from(shells))

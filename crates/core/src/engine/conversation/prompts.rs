@@ -150,7 +150,11 @@ impl Step<'_> {
     /// closes no question.
     pub fn task_notification(&mut self, text: &str) {
         let id = between(text, "<task-id>", "</task-id>");
+        let listed = self.agent.background.len();
         self.agent.background.retain(|task| id.is_none() || subagents::task_id(task) != id);
+        if id.is_some() && self.agent.background.len() == listed {
+            self.agent.more_background.one_ended(false);
+        }
         self.agent.report_due = None;
         if !self.fresh {
             return;

@@ -1,5 +1,6 @@
 //! How a turn ends: with an answer, with a question, in an error, or without a Stop.
 
+use crate::engine::bounds;
 use crate::engine::intent;
 use crate::engine::interactions::Ask;
 use crate::engine::step::Step;
@@ -35,10 +36,10 @@ pub(in crate::engine) fn stop(step: &mut Step) {
     if let Some(mut tasks) = list("background_tasks") {
         tasks.retain(|task| !step.ended_since(task));
         step.reconcile_children(&tasks);
-        step.agent.background = tasks;
+        (step.agent.background, step.agent.more_background) = bounds::tasks(&tasks);
     }
     if let Some(crons) = list("session_crons") {
-        step.agent.crons = crons;
+        step.agent.crons = bounds::list(&crons);
     }
 }
 

@@ -135,6 +135,10 @@ impl Step<'_> {
 
     /// The late PreToolUse of a call whose request overtook it: the dialog has no id yet, or another call's.
     fn name_request(&mut self, call: &Named) {
+        // Nearly every call: nothing is asked, so there is no need to say what the call would have asked.
+        if self.agent.interactions.is_empty() {
+            return;
+        }
         let (at, agent_id) = (self.event.at, self.agent.id);
         let text = detail::ask(call.tool, call.input);
         let input = call.input.map(hash::input).unwrap_or_default();

@@ -125,6 +125,11 @@ fn at_rest(step: &mut Step, status: ClientState, before: Option<ClientSays>) {
         Some("subagent") => false,
         _ => true,
     });
+    let more = &mut step.agent.more_background;
+    more.subagents = 0;
+    if status != ClientState::Shell {
+        more.shells = 0;
+    }
     step.close_children(|child| !child.is_teammate() && child.at <= at);
     // Events from before this moment must not change the state, even if they arrive later.
     step.agent.state_at = step.agent.state_at.max(at);
@@ -181,7 +186,9 @@ pub(super) fn dequeued(step: &mut Step) {
 impl Step<'_> {
     /// Whether a subagent works, so that the client is busy without a turn in the main thread.
     fn has_working_child(&self) -> bool {
-        self.agent.children.iter().any(|child| child.at_work())
+        let more = self.agent.more_background;
+        more.subagents + more.others > 0
+            || self.agent.children.iter().any(|child| child.at_work())
             || self
                 .agent
                 .background

@@ -2,6 +2,7 @@
 
 mod client_status;
 
+use crate::engine::bounds;
 use crate::engine::context::window;
 use crate::engine::interactions::Named;
 use crate::engine::interactions::answers;
@@ -347,7 +348,7 @@ fn status_line(step: &mut Step) {
         (&mut metrics.worktree, "/worktree"),
     ] {
         if let Some(value) = get(path) {
-            *slot = Some(value.clone());
+            *slot = Some(bounds::value(value));
         }
     }
     if metrics.rate_limits.is_some() && get("/rate_limits").is_some() {

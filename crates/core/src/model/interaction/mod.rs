@@ -90,7 +90,8 @@ pub struct InteractionView {
     pub input: Option<Value>,
     #[serde(default)]
     pub plan: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Those of AskUserQuestion; empty for everything else.
+    #[serde(default)]
     pub questions: Vec<Question>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,

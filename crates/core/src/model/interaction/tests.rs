@@ -36,6 +36,7 @@ fn a_card_has_all_of_the_ask() {
     assert_eq!((view.text.as_str(), view.ask.as_str()), ("set -e\n\tmake  \n", "the line"));
     assert_eq!((view.title.as_str(), view.description.as_deref()), ("Bash: the line", Some("Do it")));
     assert_eq!(view.answer.can(), [Choice::Allow, Choice::Deny, Choice::Stop]);
+    assert_eq!(serde_json::to_value(&view).unwrap()["questions"], json!([]), "every card has the list");
     let other = ask("mcp__db__drop", InteractionKind::Permission, json!({"table": "users", "force": true}));
     assert!(other.view("off").text.contains("\"force\": true"));
     let plan = ask("ExitPlanMode", InteractionKind::Plan, json!({"plan": "# Plan\n1. x\n"})).view("off");
