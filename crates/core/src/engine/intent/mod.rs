@@ -153,12 +153,17 @@ fn starts_with_words(sentence: &str, phrase: &str) -> bool {
 }
 
 fn begins_a_word(before: &str, phrase: &str) -> bool {
-    !phrase.starts_with(char::is_alphanumeric) || !before.ends_with(char::is_alphanumeric)
+    !phrase.starts_with(is_of_a_word) || !before.ends_with(is_of_a_word)
 }
 
 /// Whether the phrase ends at the end of a word; one that ends in a blank or a mark always does.
 fn ends_a_word(rest: &str, phrase: &str) -> bool {
-    !phrase.ends_with(char::is_alphanumeric) || !rest.starts_with(char::is_alphanumeric)
+    !phrase.ends_with(is_of_a_word) || !rest.starts_with(is_of_a_word)
+}
+
+/// Chinese and Japanese are written without blanks: there a phrase may be anywhere in the text.
+fn is_of_a_word(c: char) -> bool {
+    c.is_alphanumeric() && !matches!(c, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}')
 }
 
 #[cfg(test)]

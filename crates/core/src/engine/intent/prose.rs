@@ -158,10 +158,12 @@ fn sentence(text: &str) -> Option<Sentence> {
         return None;
     }
     let bare = text.trim_end_matches(|c| is_trailing(c) || is_emoji(c));
-    // "Push to origin? (yes/no)"
-    let parenthesis = text.rfind(" (").filter(|_| text.ends_with(')'));
+    // "Push to origin? (yes/no)", "Push to origin? [y/N]"
+    let parenthesis = [(" (", ')'), (" [", ']')]
+        .iter()
+        .find_map(|(open, close)| text.rfind(open).filter(|_| text.ends_with(*close)));
     let bare = parenthesis.map(|open| &text[..open]).filter(|before| before.ends_with('?')).unwrap_or(bare);
-    let question = bare.ends_with(['?', '？', '؟']);
+    let question = bare.ends_with(['?', '？', '؟']) || ends_in_question_particle(bare);
     // A link that ends in a question mark is a link, unless the sentence is built as a question.
     let before_mark = bare.trim_end_matches(['?', '？', '؟', '!']);
     let linked = before_mark.ends_with(URL_PLACEHOLDER);
@@ -174,6 +176,12 @@ fn sentence(text: &str) -> Option<Sentence> {
         .join(" ");
     let shown = text.replace([PLACEHOLDER, URL_PLACEHOLDER], "…");
     Some(Sentence { asks: question && (!linked || is_built_as_question(&folded)), text: shown, folded })
+}
+
+/// Japanese and Chinese ask with a particle, and may leave the question mark out.
+fn ends_in_question_particle(text: &str) -> bool {
+    let words = text.trim_end_matches('。');
+    ["ですか", "ますか", "ませんか", "でしょうか", "吗"].iter().any(|particle| words.ends_with(particle))
 }
 
 fn is_emoji(c: char) -> bool {
