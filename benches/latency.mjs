@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Server, launch, open, until } from '../tests/browser/stage.mjs';
 
 const [STREAMS, PER_SECOND, SESSIONS] = [100, 500, 50];
-const BUDGET = 100;
+const BUDGET = 60;
 
 const PROBES = Number(process.argv[2] ?? 200);
 const server = await Server.start();
