@@ -237,13 +237,16 @@ pub fn migrate(db: &mut Connection) -> Result<()> {
     Ok(())
 }
 
-/// A table or an index that a database of this version should have and this one lacks.
+/// A table, a column or an index that a database of this version should have and this one lacks.
 pub fn missing(db: &Connection) -> Result<Option<String>> {
     let mut whole = Connection::open_in_memory()?;
     migrate(&mut whole)?;
     let names = |db: &Connection| -> Result<Vec<String>> {
-        let mut query =
-            db.prepare("SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")?;
+        let mut query = db.prepare(
+            "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+             UNION ALL SELECT m.name || '.' || c.name FROM sqlite_schema m, pragma_table_info(m.name) c
+             WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+        )?;
         let names = query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
         Ok(names)
     };

@@ -514,6 +514,9 @@ fn a_missing_or_damaged_derived_table_is_recomputed() {
             "UPDATE meta SET value = '{' WHERE key = 'marks'",
             "UPDATE agents SET doc = 'nonsense'",
             "DROP TABLE events_by_name",
+            "ALTER TABLE agents RENAME COLUMN id TO idx",
+            "ALTER TABLE transitions DROP COLUMN why",
+            "DELETE FROM agents",
         ],
         |damage| damage.to_string(),
         |damage| {
