@@ -8,7 +8,9 @@ use crate::commands::{
 };
 use crate::view::columns::{error_columns, hanging};
 use anyhow::Result;
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
+use headspace_core::text::strip_control;
 use headspace_platform::usage::Usage;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -91,16 +93,50 @@ pub fn help() -> String {
 
 pub fn main() -> ExitCode {
     exit_on_closed_pipe();
-    let cli = Cli::parse_from(rewrite_help(std::env::args_os().collect()));
+    let args = rewrite_help(std::env::args_os().collect());
+    let cli = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() && error.kind() != MISSING_SUBCOMMAND => {
+            return fail(&Usage(wrong_usage(&error, &args)).into());
+        }
+        Err(help) => help.exit(),
+    };
     let Some(command) = cli.command else { return headspace_notify::without_command(help) };
     match run(command) {
         Ok(code) => code,
-        Err(error) => {
-            let message = format!("headspace: {error:#}");
-            eprintln!("{}", hanging(&message, 0, 2, error_columns()));
-            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
-        }
+        Err(error) => fail(&error),
     }
+}
+
+fn fail(error: &anyhow::Error) -> ExitCode {
+    let message = format!("headspace: {error:#}");
+    eprintln!("{}", hanging(&message, 0, 2, error_columns()));
+    ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+}
+
+/// `headspace hooks` alone: the help says what may follow.
+const MISSING_SUBCOMMAND: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+
+/// The parser's paragraphs in one line, like every other error: what is wrong, its advice, and where the help is.
+fn wrong_usage(error: &clap::Error, args: &[OsString]) -> String {
+    let text = error.render().to_string();
+    let mut paragraphs = text.split("\n\n").map(|paragraph| strip_control(&one_paragraph(paragraph)));
+    let what = paragraphs.next().unwrap_or_default();
+    let what = what.strip_prefix("error: ").unwrap_or(&what);
+    let advice: String =
+        paragraphs.filter_map(|line| Some(format!("; {}", line.strip_prefix("tip: ")?))).collect();
+    let mut command = Cli::command();
+    let mut path = command.get_name().to_owned();
+    for word in args.iter().skip(1).map_while(|word| word.to_str()) {
+        let Some(sub) = command.find_subcommand(word).cloned() else { break };
+        path = format!("{path} {}", sub.get_name());
+        command = sub;
+    }
+    format!("could not read the command line: {what}{advice}; see `{path} --help`")
+}
+
+fn one_paragraph(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// `headspace help events` means `headspace events --help`.
@@ -215,6 +251,31 @@ mod tests {
             found.push(path.clone());
         }
         command.get_subcommands().for_each(|sub| without_example(sub, &path, found));
+    }
+
+    #[test]
+    fn wrong_usage_is_one_line_with_the_reason_and_the_way_to_the_help() {
+        for (line, expected) in [
+            ("bogus", "unrecognized subcommand 'bogus'; see `headspace --help`"),
+            (
+                "evnts",
+                "unrecognized subcommand 'evnts'; a similar subcommand exists: 'events'; see `headspace --help`",
+            ),
+            (
+                "rename",
+                "the following required arguments were not provided: <AGENT> <NAME>; see `headspace rename --help`",
+            ),
+            ("hooks list --nope", "unexpected argument '--nope' found; see `headspace hooks list --help`"),
+            (
+                "hooks list --dialect x",
+                "invalid value 'x' for '--dialect <DIALECT>' [possible values: claude, wave]; see `headspace hooks list --help`",
+            ),
+        ] {
+            let args: Vec<OsString> =
+                ["headspace"].into_iter().chain(line.split(' ')).map(Into::into).collect();
+            let error = Cli::try_parse_from(&args).unwrap_err();
+            assert_eq!(wrong_usage(&error, &args), format!("could not read the command line: {expected}"));
+        }
     }
 
     #[test]

@@ -146,6 +146,11 @@ fn explain_shows_the_commands_the_rule_and_the_reason() {
     let json = answer(&home.run(&["guard", "explain", "--json", "--", "ls | wc -l"], b""));
     assert_eq!(json["verdict"], "allow");
     assert_eq!(json["commands"].as_array().unwrap().len(), 2);
+    // Behind a command that is one argument it is an option, behind several words it is one of them.
+    let behind = answer(&home.run(&["guard", "explain", "sudo id", "--json"], b""));
+    assert_eq!(behind["words"], "sudo id");
+    let words = home.run(&["guard", "explain", "sudo", "npm", "ls", "--json"], b"");
+    assert!(String::from_utf8_lossy(&words.stdout).contains("sudo npm ls --json"), "{words:?}");
     let wrong = home.run(&["guard", "explain"], b"");
     assert_eq!(wrong.status.code(), Some(2));
     // A text or words, with or without dashes before them.

@@ -116,6 +116,18 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_order_mark_in_front_is_skipped() {
+        let text = b"\xef\xbb\xbf {\"a\":1}";
+        for step in 1..text.len() {
+            let (progress, scanner) = scan(text, step);
+            assert_eq!((progress, scanner.start()), (Progress::Done(text.len()), 4), "step {step}");
+        }
+        for bad in [&b" \xef\xbb\xbf{}"[..], b"{\xef\xbb\xbf\"a\":1}", b"\xef\xbb\xbf\xef\xbb\xbf{}"] {
+            assert_eq!(scan(bad, 1).0, Progress::Bad, "{bad:?}");
+        }
+    }
+
+    #[test]
     fn what_is_not_complete_wants_more() {
         let whole = br#"{"a":[1,{"b":"\u00e4\\"}],"c":-1.5e3}"#;
         for end in 0..whole.len() {

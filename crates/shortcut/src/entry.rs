@@ -294,9 +294,10 @@ const STATE: Home = Home { variable: "XDG_STATE_HOME", at_home: b"/.local/state"
 impl Home {
     fn path<'a>(&self, variables: &Variables<'_>, file: &[u8], room: &'a mut [u8]) -> Option<&'a [u8]> {
         let mut path = Text::new(room);
-        match variables.get(self.variable).filter(|path| path.first() == Some(&b'/')) {
+        let absolute = |name: &str| variables.get(name).filter(|path| path.first() == Some(&b'/'));
+        match absolute(self.variable) {
             Some(named) => path.put_all(&[named, file])?,
-            None => path.put_all(&[variables.get("HOME")?, self.at_home, file])?,
+            None => path.put_all(&[absolute("HOME")?, self.at_home, file])?,
         }
         Some(path.into_bytes())
     }

@@ -3,8 +3,8 @@
 //! `notify` must stop reading when the payload is complete, because standard input may never be closed, and
 //! must pass the client's bytes on unchanged. So it neither waits for the end nor parses into values: this is a
 //! strict reader of JSON's grammar that only remembers positions. It accepts exactly what `serde_json` accepts
-//! when it skips a value (bytes that are not UTF-8 and lone surrogates inside strings included), without recursion.
-//! The caller provides the memory.
+//! when it skips a value (bytes that are not UTF-8 and lone surrogates inside strings included), without recursion,
+//! and skips a byte order mark in front. The caller provides the memory.
 
 use core::ops::Range;
 
@@ -55,6 +55,9 @@ enum Number {
     Fraction,
     Exponent,
 }
+
+/// Some shells write it in front of what they pipe (Windows PowerShell does).
+const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 /// Where positions are kept: in lists that grow, or in fixed arrays as long as there is no allocator.
 pub trait Memory {
@@ -184,6 +187,7 @@ impl<M: Memory> Scanner<M> {
                 self.start = self.at;
                 self.opened(byte)
             }
+            (State::Start, _) if BYTE_ORDER_MARK.get(self.at) == Some(&byte) => State::Start,
             (State::FirstKey, b'}') | (State::FirstValue, b']') => self.close(byte),
             (State::FirstKey | State::Key, b'"') => {
                 if self.memory.depth() == 1 {

@@ -1,6 +1,7 @@
 //! The checks, one function each.
 
 use crate::commands::doctor::{CheckInput, Finding, keys};
+use crate::commands::guard;
 use crate::commands::install::{client_version as claude, short, test_event};
 use crate::view::client::Client;
 use anyhow::Result;
@@ -62,10 +63,11 @@ pub fn configuration(input: &CheckInput) -> Vec<Finding> {
 
 /// Invalid rule ids, values and patterns in the guard's settings.
 fn guard_settings(input: &CheckInput) -> Vec<Finding> {
-    crate::commands::guard::setting_problems(&input.project)
-        .into_iter()
-        .map(|(path, line, why)| Finding::fail(why, format!("correct {}, line {line}", short(&path))))
-        .collect()
+    let wrong = guard::setting_problems(&input.project).into_iter();
+    let unknown = guard::unknown_project_settings(&input.project).into_iter();
+    let fix = |path: &Path, line: usize| format!("correct {}, line {line}", short(path));
+    let wrong = wrong.map(|(path, line, why)| Finding::fail(why, fix(&path, line)));
+    wrong.chain(unknown.map(|(path, line, why)| Finding::warn(why, fix(&path, line)))).collect()
 }
 
 /// Every settings file that the client reads in this project.

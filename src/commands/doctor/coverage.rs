@@ -1,6 +1,7 @@
 //! Coverage: Claude Code processes that run, against agents that report.
 
 use crate::commands::doctor::{CheckInput, Finding, checks};
+use crate::commands::install::short;
 use headspace_clients as clients;
 use headspace_clients::Client;
 use std::collections::HashSet;
@@ -17,7 +18,7 @@ pub fn coverage(input: &CheckInput) -> Vec<Finding> {
     if silent.is_empty() {
         return vec![Finding::ok(counts)];
     }
-    let place = |client: &Client| client.cwd.as_ref().map_or("?".into(), |dir| dir.display().to_string());
+    let place = |client: &Client| client.cwd.as_ref().map_or("?".into(), |dir| short(dir));
     let list: Vec<String> =
         silent.iter().take(5).map(|client| format!("pid {} in {}", client.pid, place(client))).collect();
     // Without hooks it never reports, whatever is typed into it.

@@ -1,5 +1,6 @@
 //! Unknown keys in `config.jsonc`. A mistyped name looks like a setting that does not work.
 
+use headspace_guard::rules;
 use headspace_platform::config;
 use headspace_platform::config::{
     Answering, Config, ContextFiles, Guard, HubSharing, Notifications, OtherMachine, Reconcile, Retention,
@@ -35,6 +36,43 @@ pub fn unknown(text: &str) -> Vec<String> {
         found.extend(unknown_in(project, "guard.projects.", names::<Guard>()));
     }
     found
+}
+
+/// The unknown keys of a project's own file: its line, and what is to be said about it. The guard's settings are the only
+/// ones that a project may have.
+pub fn unknown_in_project(text: &str) -> Vec<(usize, String)> {
+    let Ok(root) = serde_json::from_str::<Value>(&config::strict_json(text)) else { return Vec::new() };
+    let settings = names::<Guard>();
+    let nested = root["guard"]["projects"].as_object().into_iter().flat_map(|projects| projects.values());
+    let mut sections = vec![(&root, "", &["guard"][..]), (&root["guard"], "guard.", settings)];
+    sections.extend(nested.map(|project| (project, "guard.projects.", settings)));
+    let mut found = Vec::new();
+    for (section, prefix, known) in sections {
+        for key in section.as_object().into_iter().flat_map(|fields| fields.keys()) {
+            if known.contains(&key.as_str()) {
+                continue;
+            }
+            let why = match rules::likely(key, known) {
+                Some(meant) => format!("; did you mean `{prefix}{meant}`?"),
+                None if prefix.is_empty() && names::<Config>().contains(&key.as_str()) => {
+                    "; a project's file has only `guard`".to_owned()
+                }
+                None => String::new(),
+            };
+            let line = line_of(text, key).unwrap_or(1);
+            found.push((line, format!("unknown setting `{prefix}{key}`{why}")));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The line on which a key is written; the same word may also be a value.
+fn line_of(text: &str, key: &str) -> Option<usize> {
+    let quoted = serde_json::to_string(key).ok()?;
+    let is_key = |at: usize| text[at + quoted.len()..].trim_start().starts_with(':');
+    let at = text.match_indices(&quoted).map(|(at, _)| at).find(|at| is_key(*at))?;
+    Some(text[..at].matches('\n').count() + 1)
 }
 
 fn unknown_in(section: &Value, prefix: &str, names: &[&str]) -> Vec<String> {
@@ -80,6 +118,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn mistyped_keys_of_a_project_are_named_with_line_and_likely_spelling() {
+        let text = "{ // ours\n  \"gaurd\": {},\n  \"port\": 1,\n  \"guard\": {\n    \"ask\": [\"protected_path\"],\n    \
+                    \"protected_path\": [\"x\"],\n    \"unheard_of_setting\": 1,\n  },\n}";
+        let said = |line, text: &str| (line, text.to_owned());
+        assert_eq!(
+            unknown_in_project(text),
+            [
+                said(2, "unknown setting `gaurd`; did you mean `guard`?"),
+                said(3, "unknown setting `port`; a project's file has only `guard`"),
+                said(6, "unknown setting `guard.protected_path`; did you mean `guard.protected_paths`?"),
+                said(7, "unknown setting `guard.unheard_of_setting`"),
+            ]
+        );
+        assert_eq!(unknown_in_project(r#"{"guard": {"ask": ["terraform apply"]}}"#), []);
+    }
+
+    #[test]
     fn mistyped_keys_are_named_with_their_section() {
         let text = r#"// mine
             {"prot": 1, "port": 2, "reconcile": {"polling": 1, "fallback_timeout": 3}, "webhooks": [{"url": "x", "txt": 1}],
@@ -94,6 +149,7 @@ mod tests {
             "guard.projects.rule",
         ];
         assert_eq!(unknown(text), found);
+        assert!(unknown_in_project("").is_empty() && unknown_in_project("[1]").is_empty());
         assert!(unknown("").is_empty() && unknown("[1]").is_empty());
     }
 }

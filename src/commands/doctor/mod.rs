@@ -7,7 +7,7 @@ mod hub;
 pub mod keys;
 mod machines;
 
-use crate::view::columns::{hanging, terminal_columns};
+use crate::view::columns::{fit_middle, hanging, terminal_columns};
 use crate::view::style::Style;
 use anyhow::Result;
 use headspace_core::text;
@@ -162,13 +162,21 @@ fn line(finding: &Finding, style: Style, columns: Option<usize>) -> String {
         Level::Fail => ("FAIL", Group::Error),
     };
     let indent = if columns.is_some_and(|columns| columns < NARROW) { 5 } else { HEAD };
-    let message = hanging(&finding.message, HEAD, indent, columns);
+    let message = hanging(&within(&finding.message, indent, columns), HEAD, indent, columns);
     let mut text = format!("{} {:<14} {message}", style.group(group, word), finding.check);
     if let Some(fix) = &finding.fix {
         let fix = hanging(fix, indent + 2, indent + 2, columns);
         text.push_str(&format!("\n{}{}", " ".repeat(indent), style.bold(&format!("▸ {fix}"))));
     }
     text
+}
+
+/// The message with the middle left out of words that are longer than a line, such as paths: the terminal would break them
+/// anywhere. `--json` has them whole.
+fn within(message: &str, indent: usize, columns: Option<usize>) -> String {
+    let Some(columns) = columns else { return message.to_owned() };
+    let words = message.split(' ').map(|word| fit_middle(word, columns.saturating_sub(indent)));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 fn conclusion(findings: &[Finding], worst: Level, fixing: bool) -> String {
@@ -182,5 +190,25 @@ fn conclusion(findings: &[Finding], worst: Level, fixing: bool) -> String {
         Level::Ok => "Everything works.".into(),
         Level::Warn => format!("It works, with warnings{hint}."),
         Level::Fail => format!("Something is broken{hint}."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::columns::width;
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal_whatever_path_is_in_it() {
+        let path = format!("/srv/{}/end", "a-long-directory/".repeat(20));
+        let finding =
+            Finding::warn(format!("1 live, 0 reporting; silent: pid 7 in {path}, pid 8 in /x"), "type");
+        for columns in [40, 59, 80, 120] {
+            let text = line(&finding, Style::Plain, Some(columns));
+            let widest = text.lines().map(width).max();
+            assert!(widest <= Some(columns), "{columns}: {text}");
+            assert!(text.contains("/srv/") && text.contains("/end,"), "{columns}: {text}");
+        }
+        assert!(line(&finding, Style::Plain, None).contains(&path), "not a terminal: whole");
     }
 }

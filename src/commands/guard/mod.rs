@@ -207,17 +207,29 @@ fn read_stdin(time_limit: Duration) -> Option<Vec<u8>> {
     }
 }
 
+impl GuardExplainArgs {
+    /// The command, and whether the answer is wanted as JSON. After a command that is one argument, `--json` is an option of
+    /// ours; after several words it belongs to them.
+    fn command(&self) -> (String, bool) {
+        match self.command.as_slice() {
+            [command, option] if option == "--json" => (command.clone(), true),
+            words => (words.join(" "), self.json),
+        }
+    }
+}
+
 fn explain(args: &GuardExplainArgs) -> Result<ExitCode> {
+    let (command, wants_json) = args.command();
     let mut environment = GuardEnvironment::here(&Config::load()?);
     environment.time_limit = CHECK_TIME_LIMIT;
     let payload = match &args.input {
         Some(file) => call_in(file, args.tool.as_deref())?,
-        None => json!({"tool_name": "Bash", "tool_input": {"command": args.command.join(" ")}}),
+        None => json!({"tool_name": "Bash", "tool_input": {"command": command}}),
     };
     let (verdict, steps) = judge_with_steps(&payload, &environment, true);
     let rule = verdict.rule.as_deref().and_then(rules::by_id);
     let source = rule.map(|rule| format!("rules/{}.toml:{}", rule.pack, rule.line));
-    if args.json {
+    if wants_json {
         let steps: Vec<Value> = steps
             .iter()
             .map(|step| json!({"command": step.command, "cwd": step.cwd, "depth": step.depth}))
@@ -314,6 +326,8 @@ fn list(args: &RulesArgs) -> Result<ExitCode> {
         policy.tighten(own);
         problems.extend(rules::problems(own).into_iter().map(|why| format!("{}: {why}", path.display())));
     }
+    let unknown = unknown_project_settings(Path::new(&cwd)).into_iter();
+    problems.extend(unknown.map(|(path, line, why)| format!("{}:{line}: {why}", path.display())));
     let failure = config.guard.on_failure.as_deref().unwrap_or("continue");
     if args.json {
         let rows: Vec<Value> = rules::RULES
@@ -384,6 +398,15 @@ pub fn setting_problems(dir: &Path) -> Vec<(PathBuf, usize, String)> {
         }
     }
     found
+}
+
+/// Unknown settings in the file of the project around `dir`: file, line, message. What is known there stays in force.
+pub fn unknown_project_settings(dir: &Path) -> Vec<(PathBuf, usize, String)> {
+    let root = headspace_platform::git::root_of(dir).unwrap_or(dir);
+    let path = root.join(headspace_guard::PROJECT_FILE);
+    let text = headspace_platform::files::read_text(&path).unwrap_or_default();
+    let found = keys::unknown_in_project(&text).into_iter();
+    found.map(|(line, message)| (path.clone(), line, message)).collect()
 }
 
 fn shown(decision: Decision) -> &'static str {

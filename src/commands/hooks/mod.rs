@@ -223,6 +223,9 @@ fn beside(sources: &Sources) -> Vec<(PathBuf, Problem)> {
     for (path, line, message) in crate::commands::guard::setting_problems(&sources.project) {
         found.push((path, problem(Position { line, column: 1 }, Severity::Error, message)));
     }
+    for (path, line, message) in crate::commands::guard::unknown_project_settings(&sources.project) {
+        found.push((path, problem(Position { line, column: 1 }, Severity::Warning, message)));
+    }
     found
 }
 

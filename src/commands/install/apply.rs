@@ -280,7 +280,10 @@ impl PendingEdit {
             // Edited since: the old bytes must not come back, but they still show what was empty.
             Some(_) => (old.origin, Vec::new()),
         };
-        let made = old.made.into_iter().chain(made).collect();
+        // As it is now: an install that runs beside this one may have noted the directories it made.
+        let noted = Backups::of(&self.target.file).record().map_or(old.made, |record| record.made);
+        let new = made.into_iter().filter(|dir| !noted.contains(dir)).collect::<Vec<_>>();
+        let made = noted.iter().cloned().chain(new).collect();
         InstallRecord {
             path: self.target.path.clone(),
             origin,

@@ -115,13 +115,16 @@ impl Others {
         self.edits.into_iter().map(|(_, edit)| edit)
     }
 
-    pub(super) fn apply(self) -> Result<Vec<(&'static Row, AppliedEdit)>> {
-        let apply = |(row, edit): (&'static Row, PendingEdit)| {
-            let mut done = edit.apply()?;
+    /// What was done, and why the rest was not: a file that cannot be written must not keep the others from theirs.
+    pub(super) fn apply(self) -> (Vec<(&'static Row, AppliedEdit)>, Vec<anyhow::Error>) {
+        let mut refused = Vec::new();
+        let mut apply = |(row, edit): (&'static Row, PendingEdit)| {
+            let mut done = edit.apply().map_err(|error| refused.push(error)).ok()?;
             in_their_words(row, &mut done.merged);
-            Ok((row, done))
+            Some((row, done))
         };
-        self.edits.into_iter().map(apply).collect()
+        let done = self.edits.into_iter().filter_map(&mut apply).collect();
+        (done, refused)
     }
 
     /// All there is to do where only other clients are meant.
@@ -129,7 +132,10 @@ impl Others {
         if dry_run {
             return report::dry_run(&self.into_edits().collect::<Vec<_>>(), as_json);
         }
-        let done = self.apply()?;
+        let (done, refused) = self.apply();
+        if let Some(error) = refused.into_iter().next() {
+            return Err(error);
+        }
         if as_json {
             let files: Vec<Value> = done.iter().map(|(_, done)| report::file_json(done)).collect();
             report::print_json(&json!({"version": env!("CARGO_PKG_VERSION"), "files": files}));
@@ -195,13 +201,14 @@ fn in_their_words(row: &Row, merged: &mut Merged) {
     }
 }
 
-pub(super) fn uninstall(args: &UninstallArgs) -> Result<Vec<PendingEdit>> {
+/// What is planned for each client, or why nothing can be.
+pub(super) fn uninstall(args: &UninstallArgs) -> Result<Vec<Result<PendingEdit>>> {
     let rows = args.place.others(|row| row.file().is_some_and(|file| file.exists()))?;
     // Only one of our files has a guard to take out.
     let has_it =
         |row: &&Row| !args.guard || matches!(row.registration, Registration::Groups { .. }) || has_guard(row);
     let rows = rows.into_iter().filter(|_| !args.statusline).filter(has_it);
-    rows.map(|row| {
+    let plan = |row: &'static Row| {
         let program = super::locate::program().ok();
         if args.guard && matches!(row.registration, Registration::DropIn { .. }) {
             let program = program.unwrap_or_default();
@@ -220,8 +227,8 @@ pub(super) fn uninstall(args: &UninstallArgs) -> Result<Vec<PendingEdit>> {
             _ => content(row, "", false),
         };
         PendingEdit::uninstall(&target(row)?, content)
-    })
-    .collect()
+    };
+    Ok(rows.map(plan).collect())
 }
 
 fn target(row: &Row) -> Result<Target> {

@@ -198,8 +198,10 @@ pub fn install(args: &InstallArgs) -> Result<ExitCode> {
     if args.guard && !args.json {
         profile::ask()?;
     }
-    let refused = others.refused();
-    let others = others.apply()?;
+    let unreadable = others.refused();
+    let (others, unwritable) = others.apply();
+    unwritable.iter().for_each(|error| report::note(&format!("{error:#}")));
+    let refused = unreadable || !unwritable.is_empty();
     let call = choices.call(&program, &targets[0]);
     let url = Config::load().unwrap_or_default().server_url();
     report::InstallReport {
@@ -231,22 +233,37 @@ pub fn uninstall(args: &UninstallArgs) -> Result<ExitCode> {
     } else {
         Plan::nothing(program)
     };
-    let others = clients::uninstall(args)?;
     let targets = if args.place.has_claude() { args.place.targets(false)? } else { Vec::new() };
-    let edits = targets
+    // A file that cannot be changed keeps its entries; it must not keep those of the others.
+    let mut refused = Vec::new();
+    let edits: Vec<_> = targets
         .iter()
         .map(|target| apply::PendingEdit::uninstall(target, apply::Content::Entries(Box::new(plan.clone()))))
-        .chain(others.into_iter().map(Ok))
-        .collect::<Result<Vec<_>>>()?;
+        .chain(clients::uninstall(args)?)
+        .filter_map(|edit| edit.map_err(|error| refused.push(error)).ok())
+        .collect();
     if args.dry_run {
-        return report::dry_run(&edits, args.json);
+        return all_but(refused, || report::dry_run(&edits, args.json));
     }
     let everything = matches!(plan.notify, Desired::Remove) && !targets.is_empty();
-    let done = edits.into_iter().map(apply::PendingEdit::apply).collect::<Result<Vec<_>>>()?;
-    if everything {
+    let done: Vec<_> =
+        edits.into_iter().filter_map(|edit| edit.apply().map_err(|error| refused.push(error)).ok()).collect();
+    if everything && refused.is_empty() {
         answering::forget_switch()?;
     }
-    report::uninstalled(&done, args.json)
+    if done.is_empty() && !refused.is_empty() {
+        return all_but(refused, || Ok(ExitCode::SUCCESS));
+    }
+    all_but(refused, || report::uninstalled(&done, args.json))
+}
+
+/// The `report` of what was done, then why the rest was not.
+fn all_but(refused: Vec<anyhow::Error>, report: impl FnOnce() -> Result<ExitCode>) -> Result<ExitCode> {
+    let code = report()?;
+    let mut refused = refused.into_iter();
+    let Some(first) = refused.next() else { return Ok(code) };
+    refused.for_each(|error| report::note(&format!("{error:#}")));
+    Err(first)
 }
 
 /// Installs for `up` and `doctor --fix`: with the choices of the last install, for `program`, in the first of these

@@ -50,6 +50,26 @@ fn install_takes_every_client_that_is_there_and_uninstall_gives_everything_back(
 }
 
 #[test]
+fn a_file_that_cannot_be_changed_does_not_keep_the_others() {
+    let home = Home::new();
+    home.write(".claude/settings.json", "{}\n");
+    home.write(".gemini/settings.json", "{}\n");
+    home.write(".codex/hooks.json", "{}\n");
+    home.ok(&["install"]);
+    home.write(".codex/hooks.json", "[]\n");
+    for command in ["install", "uninstall"] {
+        let refused = home.run(&[command]);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(1) && said.contains(".codex/hooks.json:1:1"), "{said}");
+    }
+    for (file, text) in
+        [(".claude/settings.json", "{}\n"), (".gemini/settings.json", "{}\n"), (".codex/hooks.json", "[]\n")]
+    {
+        assert_eq!(read(&home, file).as_deref(), Some(text), "{file}");
+    }
+}
+
+#[test]
 fn one_client_can_be_named_and_the_rest_is_left_alone() {
     let home = Home::new();
     for (_, marker, _) in CLIENTS {

@@ -114,6 +114,30 @@ fn events_name_the_agent_and_take_it_as_an_argument() {
 }
 
 #[test]
+fn an_empty_name_is_nobodys() {
+    let board = Installation::new(json!({}));
+    board.send("UserPromptSubmit", "s-only", &board.project("only", "main"), json!({"prompt": "x"}));
+    assert!(board.ok(&["explain", "onl"]).contains("only"));
+    for name in ["", " "] {
+        let out = board.run(&["explain", name]);
+        assert!(
+            out.status.code() == Some(2) && said(&out).contains("could not find an agent"),
+            "{}",
+            said(&out)
+        );
+    }
+}
+
+#[test]
+fn a_terminal_without_colors_gets_none() {
+    let board = crowd();
+    let mut command = board.command(&["status"]);
+    command.env("TERM", "dumb");
+    let (shown, code) = on_terminal_of(80, command, "");
+    assert!(code == Some(0) && shown.contains("busy") && !shown.contains('\x1b'), "{shown:?}");
+}
+
+#[test]
 fn an_unknown_type_of_event_is_an_error_with_the_likely_one() {
     let board = crowd();
     let out = board.run(&["events", "--type", "PermissonRequest"]);

@@ -213,12 +213,17 @@ pub fn problems(guard: &config::Guard) -> Vec<String> {
 
 /// The most likely word, or all possible ones.
 fn instead(word: &str, known: &[&str]) -> String {
-    let near = known.iter().map(|known| (distance(word, known), *known)).min();
-    match near {
-        Some((distance, known)) if distance <= 2 + word.len() / 8 => format!("; did you mean {known:?}?"),
+    match likely(word, known) {
+        Some(known) => format!("; did you mean {known:?}?"),
         _ if known.len() < 8 => format!("; it can be {}", known.join(", ")),
         _ => "; `headspace guard rules` lists them".to_owned(),
     }
+}
+
+/// The known word that was probably meant.
+pub fn likely<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+    let near = known.iter().map(|known| (distance(word, known), *known)).min();
+    near.filter(|(distance, _)| *distance <= 2 + word.len() / 8).map(|(_, known)| known)
 }
 
 /// How many letters must be added, removed, changed or swapped.

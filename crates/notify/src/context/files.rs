@@ -130,6 +130,11 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Leaves a file out, whoever asks for it from now on.
+    pub fn leave_out(&mut self, real: PathBuf) {
+        self.seen.insert(real);
+    }
+
     fn add_file(&mut self, path: &Path, asker: Asker) {
         if self.found.len() >= MAX_FILES {
             return;
@@ -155,7 +160,7 @@ pub fn render(files: &[Found]) -> Option<String> {
     let head = "[HEADSPACE: INFO]: Session context loaded\n\nCore memory files loaded automatically:\n";
     let middle = "\nFull content follows:\n";
     // Per file: "- label\n" in the list, "\n## label\n" and a line end around its content.
-    let frame = |label: &str| 2 * length(label) + 8;
+    let frame = |label: &str| 2 * length(label) + "- \n".len() + "\n## \n".len() + "\n".len();
     let mut room = MAX_CONTEXT_CHARS - head.len() - middle.len() - 64;
     let mut fitting = 0;
     for (label, content) in &contents {
@@ -224,12 +229,16 @@ fn fair_share(mut lengths: Vec<usize>, room: usize) -> usize {
     room
 }
 
-/// The beginning of a file as text; never more than could be shown. It does not block if the file has become a pipe since it
+/// The beginning of a file as text; never more than could be shown. `None` for a file that is no text: a zero byte in it
+/// says so, as it does to git and grep. It does not block if the file has become a pipe since it
 /// was found.
 fn read(path: &Path) -> Option<String> {
     let file = files::open_regular(path, std::fs::OpenOptions::new().read(true)).ok()?;
     let mut bytes = Vec::new();
     file.take(MAX_CONTEXT_CHARS as u64 * 4).read_to_end(&mut bytes).ok()?;
+    if bytes.contains(&0) {
+        return None;
+    }
     let text = String::from_utf8_lossy(&bytes).into_owned();
     Some(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
@@ -274,6 +283,26 @@ mod tests {
         let text = render(&files).unwrap();
         assert!(text.chars().count() <= MAX_CONTEXT_CHARS, "{}", text.chars().count());
         assert!(text.contains("more left out: truncated"));
+    }
+
+    #[test]
+    fn many_short_names_stay_within_the_limit_too() {
+        let dir = tempfile::tempdir().unwrap();
+        for count in [100, 150, 200] {
+            let files: Vec<_> =
+                (0..count).map(|i| file(dir.path(), &format!("f{i}"), &"y".repeat(500))).collect();
+            let units = render(&files).unwrap().encode_utf16().count();
+            assert!(units <= MAX_CONTEXT_CHARS, "{count} files: {units}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_no_text_is_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = [file(dir.path(), "image.png", "\u{1}PNG\0\0"), file(dir.path(), "a.md", "text")];
+        let text = render(&files).unwrap();
+        assert!(text.contains("a.md") && !text.contains("image.png"), "{text}");
+        assert_eq!(render(&files[..1]), None);
     }
 
     #[test]

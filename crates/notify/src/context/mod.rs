@@ -22,10 +22,12 @@ impl Context {
         for entry in &config.context.files {
             search.add(entry, files::Asker::User);
         }
-        if let (Some(dir), Some(role)) = (&config.context.roles_dir, role) {
-            let (entries, asker) = roles::auto_include(&roots, dir, role);
-            for entry in entries {
-                search.add(&entry, asker);
+        let role = config.context.roles_dir.as_ref().zip(role);
+        if let Some(role) = role.and_then(|(dir, name)| roles::find(&roots, dir, name)) {
+            // A glob of its own may hit it, too.
+            search.leave_out(role.file);
+            for entry in &role.auto_include {
+                search.add(entry, role.asker);
             }
         }
         Context { files: search.found }

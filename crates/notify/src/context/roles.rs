@@ -2,37 +2,45 @@
 
 use crate::context::files::{Asker, ContextRoots};
 use headspace_platform::config;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// The `auto_include` entries of a role, with `${PROJECT_PATH}` filled in, and who asks for them: a role file of the
-/// project is the project's. No such role, no front matter: none.
-pub fn auto_include(roots: &ContextRoots, roles_dir: &str, role: &str) -> (Vec<String>, Asker) {
+/// What a role's file says.
+pub struct Role {
+    /// With links resolved.
+    pub file: PathBuf,
+    /// With `${PROJECT_PATH}` filled in; none without a front matter.
+    pub auto_include: Vec<String>,
+    /// Who asks for these files: a role file of the project is the project's.
+    pub asker: Asker,
+}
+
+/// The role of this name, if it has a file.
+pub fn find(roots: &ContextRoots, roles_dir: &str, role: &str) -> Option<Role> {
     let plain = !role.is_empty()
         && role.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' '))
         && !role.starts_with('.');
     if !plain {
-        return (Vec::new(), Asker::Project);
+        return None;
     }
     let dir = roots.absolute(roles_dir);
     let candidates = [dir.join(format!("{role}.md")), dir.join(role).join("role.md")];
-    let Some((text, asker)) = candidates.iter().find_map(|path| read_role(roots, path)) else {
-        return (Vec::new(), Asker::Project);
-    };
-    let project =
-        config::env(config::var::PROJECT_PATH).unwrap_or_else(|| roots.project.display().to_string());
-    let entries = entries(&text).into_iter().map(|entry| entry.replace("${PROJECT_PATH}", &project));
-    (entries.collect(), asker)
+    candidates.iter().find_map(|path| read_role(roots, path))
 }
 
 /// A role file has to be where context files may be, and of a size that people write.
-fn read_role(roots: &ContextRoots, path: &Path) -> Option<(String, Asker)> {
-    let real = roots.confined(path, Asker::User)?;
-    let of_project = roots.is_in_project(path) || roots.is_in_project(&real);
+fn read_role(roots: &ContextRoots, path: &Path) -> Option<Role> {
+    let file = roots.confined(path, Asker::User)?;
+    let of_project = roots.is_in_project(path) || roots.is_in_project(&file);
     let asker = if of_project { Asker::Project } else { Asker::User };
-    if real.metadata().ok()?.len() > 1 << 20 {
+    if file.metadata().ok()?.len() > 1 << 20 {
         return None;
     }
-    Some((String::from_utf8_lossy(&headspace_platform::files::read(&real).ok()?).into_owned(), asker))
+    let text = String::from_utf8_lossy(&headspace_platform::files::read(&file).ok()?).into_owned();
+    let project =
+        config::env(config::var::PROJECT_PATH).unwrap_or_else(|| roots.project.display().to_string());
+    let auto_include =
+        entries(&text).into_iter().map(|entry| entry.replace("${PROJECT_PATH}", &project)).collect();
+    Some(Role { file, auto_include, asker })
 }
 
 /// `auto_include` of a front matter: a list, an inline list, or one path.

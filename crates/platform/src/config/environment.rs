@@ -1,6 +1,7 @@
 //! The environment: the variables headspace reads, and where its files are. No other module reads a variable or knows a path.
 
 use crate::files;
+use crate::net::peer_uid::own_uid;
 use anyhow::Result;
 use std::ffi::OsString;
 use std::io::Read;
@@ -86,9 +87,27 @@ pub fn env_path(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from)
 }
 
-/// `$HOME`, or the file system's root for a process that has none.
+/// `$HOME`, else what the system knows as this user's home, as the clients see it. A relative `$HOME` would be another
+/// directory for every process, and counts as none.
 pub fn home() -> PathBuf {
-    env_path("HOME").or_else(|| env_path("USERPROFILE")).unwrap_or_else(|| PathBuf::from("/"))
+    let named = env_path("HOME").or_else(|| env_path("USERPROFILE"));
+    named.filter(|home| home.is_absolute()).unwrap_or_else(home_without_environment)
+}
+
+#[cold]
+fn home_without_environment() -> PathBuf {
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    home_in(&users, own_uid()).unwrap_or_else(|| PathBuf::from("/"))
+}
+
+/// The home of the user with this number, in the form of `/etc/passwd`.
+fn home_in(users: &str, uid: u32) -> Option<PathBuf> {
+    let of_line = |line: &str| {
+        let mut fields = line.split(':');
+        let is_ours = fields.nth(2)?.parse() == Ok(uid);
+        fields.nth(2).filter(|_| is_ours).map(PathBuf::from)
+    };
+    users.lines().find_map(of_line).filter(|home| home.is_absolute())
 }
 
 /// The directory for temporary files.
@@ -172,4 +191,17 @@ pub fn check_state() -> Result<()> {
 /// XDG asks that relative paths be ignored.
 fn xdg(name: &str, fallback: &str) -> PathBuf {
     env_path(name).filter(|path| path.is_absolute()).unwrap_or_else(|| home().join(fallback))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_home_of_a_process_without_one_is_the_users() {
+        let users = "root:x:0:0:root:/root:/bin/sh\nbroken\na:b:c\ndev:x:1000:100:A, B:/home/dev:/bin/zsh\nx:x:7:7::none:\n";
+        for (uid, home) in [(0, Some("/root")), (1000, Some("/home/dev")), (7, None), (8, None)] {
+            assert_eq!(home_in(users, uid), home.map(PathBuf::from), "{uid}");
+        }
+    }
 }
