@@ -78,6 +78,14 @@ impl Server {
         self.raw(&bytes).unwrap_or_else(|| panic!("no response to {method} {path}: {}", self.log()))
     }
 
+    /// Like [`Server::request`], but `None` while nobody listens or whoever does hangs up: the server may be restarting.
+    pub fn try_request(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Option<Response> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        stream.set_read_timeout(Some(LONG_ENOUGH)).ok()?;
+        stream.write_all(&request(self.port, method, path, headers, None)).ok()?;
+        Response::read(&mut stream)
+    }
+
     /// The JSON at this path, which must be there.
     pub fn get(&self, path: &str) -> Value {
         let response = self.request("GET", path, &[], None);
