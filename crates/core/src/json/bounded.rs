@@ -10,6 +10,8 @@ use std::fmt;
 const MAX_VALUES: usize = 100_000;
 /// The event's own fields (`session_id`, the event's name) are at the top level, and may come last.
 const MAX_FIELDS: usize = 1_000;
+/// An event has about twenty fields, with those that `notify` adds.
+const USUAL_FIELDS: usize = 24;
 
 /// Parses `bytes` and keeps as much as fits.
 pub fn parse(bytes: &[u8]) -> serde_json::Result<Value> {
@@ -107,7 +109,8 @@ impl<'de> Visitor<'de> for Bounded<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let mut fields = Map::new();
+        // Growing to the size of a usual event costs as much as decoding it.
+        let mut fields = if self.top { Map::with_capacity(USUAL_FIELDS) } else { Map::new() };
         let mut cut = 0;
         while let Some(key) = access.next_key::<Key>()? {
             let fits = if self.top { fields.len() < MAX_FIELDS } else { self.take() };
