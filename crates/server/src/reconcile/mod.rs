@@ -32,9 +32,11 @@ use headspace_platform::tail::Mark;
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
-use std::time::Instant;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+/// How long the end of the server waits for them: one may hang in a file system that no longer answers.
+const WAIT_FOR_THREADS: Duration = Duration::from_secs(2);
 
 /// What the reconciler needs from the rest of the server.
 pub trait ReconcilerHost: Send + Sync {
@@ -139,7 +141,8 @@ impl Places {
 /// The reconciler's threads and the access to them. Dropping it ends them.
 pub struct Reconciler {
     shared: Arc<ReconcilerState>,
-    threads: Vec<JoinHandle<()>>,
+    /// Closed when both threads have ended.
+    ended: Mutex<mpsc::Receiver<()>>,
 }
 
 struct ReconcilerState {
@@ -197,16 +200,22 @@ impl Reconciler {
             hooks_lost_at: Mutex::default(),
             viewers: panes::Viewers::default(),
         });
+        let (running, ended) = mpsc::channel();
+        let reads = running.clone();
         let mut rounds = ReconcilerThread::new(Arc::clone(&shared), config, places);
-        let thread = std::thread::Builder::new().name("reconcile".into()).spawn(move || {
+        std::thread::Builder::new().name("reconcile".into()).spawn(move || {
+            let _running = running;
             // A bug in one round must not stop the reconciler forever; it is logged, and the next round follows.
             while catch_unwind(AssertUnwindSafe(|| rounds.run())).is_err() {
                 std::thread::sleep(LOOK_WHILE_WAITING_EVERY);
             }
         })?;
         let screens = Arc::clone(&shared);
-        let reading = std::thread::Builder::new().name("panes".into()).spawn(move || panes::run(&screens))?;
-        Ok(Reconciler { shared, threads: vec![thread, reading] })
+        std::thread::Builder::new().name("panes".into()).spawn(move || {
+            let _running = reads;
+            panes::run(&screens);
+        })?;
+        Ok(Reconciler { shared, ended: Mutex::new(ended) })
     }
 
     /// The board is being looked at, so terminal screens are worth reading.
@@ -298,9 +307,7 @@ impl Drop for Reconciler {
         lock(&self.shared.inbox).stop = true;
         self.shared.changed.notify_one();
         self.shared.viewers.stop();
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
+        let _ = lock(&self.ended).recv_timeout(WAIT_FOR_THREADS);
     }
 }
 

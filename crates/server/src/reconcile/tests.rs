@@ -352,3 +352,22 @@ fn a_transcript_can_be_read_while_the_store_is_blocked() {
         assert!(answer.is_ok(), "still waiting for the transcript");
     });
 }
+
+#[test]
+fn a_thread_that_hangs_does_not_hold_up_the_end() {
+    let stage = Stage::new();
+    stage.set_target(stage.target_for(true));
+    *lock(&stage.disk_full) = true;
+    let reconciler = stage.start(QUICK);
+    stage.interrupt();
+    stage.wait_for(observed::INTERRUPTED);
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        drop(reconciler);
+        done.send(())
+    });
+    let answer = ended.recv_timeout(Duration::from_secs(60));
+    *lock(&stage.disk_full) = false;
+    stage.came.notify_all();
+    assert!(answer.is_ok(), "the end waits for the thread");
+}
