@@ -6,9 +6,9 @@ use crate::mask::bytes::{
     color_end, color_start, is_blank, is_name_byte, is_quote, line_end, next_line, run, run_up_to,
     starts_with_ignore_case, word_start,
 };
-use crate::mask::judge::{Judged, Style, is_random, is_secret, is_wordy, stands_for_a_value};
+use crate::mask::judge::{Judged, Style, is_path, is_random, is_secret, is_wordy, stands_for_a_value};
 use crate::mask::names::{Kind, kind_of};
-use crate::mask::shapes::SCHEMES;
+use crate::mask::shapes::{Alphabet, SCHEMES};
 use std::ops::Range;
 
 /// How much of a value is examined; the rest is masked with it.
@@ -251,6 +251,12 @@ pub fn assigned(bytes: &[u8], span: Range<usize>) -> Option<Found> {
         }
         None if text.eq_ignore_ascii_case(b"default") => sibling(bytes, name.span.start, &["variable"])?,
         None if text.eq_ignore_ascii_case(b"key") => two_words(bytes, name.span.start)?,
+        // `Unseal Key 1: …`
+        None if text.len() <= 2 && text.iter().all(u8::is_ascii_digit) => {
+            let words = name_before(bytes, name.span.start)?;
+            let key = bytes[words.span.clone()].eq_ignore_ascii_case(b"key");
+            key.then(|| two_words(bytes, words.span.start)).flatten()?
+        }
         None if separator == b'=' => typed(bytes, name.span.start)?,
         None => return None,
     };
@@ -270,6 +276,28 @@ pub fn assigned(bytes: &[u8], span: Range<usize>) -> Option<Found> {
         return Some(Found::Secret(secret));
     }
     found(bytes, kind, style, &name, span.end)
+}
+
+/// `Your new password:` and, alone on the line below, the secret; the `:` is at `at`.
+pub fn below(bytes: &[u8], at: usize) -> Option<Secret> {
+    const TELLING: &[&str] = &["password", "passphrase", "token", "secret", "api key", "access key"];
+    let line = next_line(bytes, at + 1);
+    let start = line + run_up_to(bytes, line, 16, is_blank);
+    let length = run_up_to(bytes, start, LONGEST_QUOTED, |byte| Alphabet::Encoded.has(byte) || byte == b'.');
+    let value = &bytes[start..start + length.min(MAX_JUDGED_BYTES)];
+    let alone = matches!(bytes.get(start + length), None | Some(b'\n' | b'\r' | b'"'))
+        || next_line(bytes, start + length) > start + length;
+    if line == at + 1 || !alone || length < 12 || !is_random(value) || is_wordy(value) || is_path(value) {
+        return None;
+    }
+    let from = at.saturating_sub(160);
+    let lead = &bytes[from..at];
+    let begins = lead.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let says = |word: &&str| {
+        lead[begins..].windows(word.len()).any(|window| window.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    let likely = TELLING.iter().any(says) && !stands_for_a_value(value);
+    if likely { Secret::new("secret", start..start + length) } else { None }
 }
 
 /// The result for a name and the position of its value.
@@ -373,11 +401,23 @@ fn spoken(bytes: &[u8], at: usize) -> Option<Kind> {
 
 /// Whether the two words before `at` are like `API key` or `master.key`; `at` is at the second word.
 pub fn two_words(bytes: &[u8], at: usize) -> Option<Kind> {
-    const FIRST: &[&str] =
-        &["api", "access", "secret", "private", "signing", "encryption", "account", "master", "license"];
+    const FIRST: &[&str] = &[
+        "api",
+        "access",
+        "secret",
+        "private",
+        "signing",
+        "encryption",
+        "account",
+        "master",
+        "license",
+        "recovery",
+        "unseal",
+    ];
     let before = bytes[..at].strip_suffix(b" ").or_else(|| bytes[..at].strip_suffix(b"."))?;
     let first =
         before.len() - before.iter().rev().take(16).take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let first = word_start(before, first, before.len());
     FIRST.iter().any(|word| before[first..].eq_ignore_ascii_case(word.as_bytes())).then_some(Kind::Secret)
 }
 

@@ -132,6 +132,7 @@ const NEVER: &[&str] = &[
     "=>",
     "[masked:",
     "_here",
+    "arn:",
     "change-me",
     "change_me",
     "changeme",
@@ -301,7 +302,7 @@ fn is_identifier(bytes: &[u8]) -> bool {
 }
 
 /// `/run/secrets/db`, `./x`, `~/.ssh/id`, `C:\x`. Base64 may begin with `/` too, and is not made of words.
-fn is_path(bytes: &[u8]) -> bool {
+pub fn is_path(bytes: &[u8]) -> bool {
     let windows = bytes.len() > 2
         && bytes[0].is_ascii_alphabetic()
         && bytes[1] == b':'
@@ -312,10 +313,11 @@ fn is_path(bytes: &[u8]) -> bool {
     begins && (windows || parts.all(|part| is_wordy(part) || part.len() <= 8 || !is_random(part)))
 }
 
-/// `projects/acme/secrets/db/versions/3`
+/// `projects/acme/secrets/db/versions/3`, `tests/unit/test_login.py::test_password`
 fn is_resource(bytes: &[u8]) -> bool {
     let digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
-    bytes.contains(&b'/') && bytes.split(|byte| *byte == b'/').all(|part| is_wordy(part) || digits(part))
+    bytes.contains(&b'/')
+        && bytes.split(|byte| matches!(byte, b'/' | b':')).all(|part| is_wordy(part) || digits(part))
 }
 
 /// Words joined as people join them: `hashedPassword`, `new-password`, `TOKEN_TYPE`, with at most a number at the end.
@@ -369,13 +371,18 @@ fn has_stem(bytes: &[u8]) -> bool {
     contains_any(bytes, STEMS, &STEM_RANGES)
 }
 
-/// Prose: at least one of its words is common in sentences.
+/// Prose: at least one of its words is common in sentences. The words of a wallet's seed are all neither short nor long.
 fn is_sentence(bytes: &[u8]) -> bool {
     let words =
         bytes.split(|byte| matches!(byte, b' ' | b',' | b'.' | b':' | b'!' | b'?' | b'\'' | b'(' | b')'));
     let known = |word: &[u8]| SENTENCE.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
     let words: Vec<&[u8]> = words.filter(|word| !word.is_empty()).collect();
-    words.iter().any(|word| known(word)) || words.len() > 10
+    let small = |word: &[u8]| word.len() <= 8 && word.iter().all(u8::is_ascii_lowercase);
+    // What is judged may end within the last one.
+    let seed = words.len() >= 12
+        && words.iter().all(|word| small(word))
+        && words[..words.len() - 1].iter().all(|word| word.len() >= 3);
+    !seed && (words.iter().any(|word| known(word)) || words.len() > 10)
 }
 
 /// Whether one of `words` (lower case, sorted) occurs in it.

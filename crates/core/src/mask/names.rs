@@ -85,6 +85,8 @@ pub const NAME_ENDS: &[NameEnd] = ends! {
     "SECRETBODY", Secret, true, "secret-body=«{a40}»", "secret_body=body";
     "JSESSIONID", Secret, true, "JSESSIONID=«{A32}»", "JSESSIONID=none";
     "PHPSESSID", Secret, true, "PHPSESSID=«{l26}»", "PHPSESSID=phpsessid";
+    "MNEMONIC", Password, true, "MNEMONIC=\"«lake fox river moon cup tree sun road bird hill cat door»\"", "mnemonic=add2";
+    "SEEDPHRASE", Password, true, "seed_phrase: '«lake fox river moon cup tree sun road bird hill cat door»'", "seed_phrase: str";
     "KEY", Key, false, "OPENAI_KEY=«{a40}»", "CACHE_KEY=«»{a40}";
     "AUTHORIZATION", Authorization, true, "Authorization: Bearer «{a40}»", "Authorization: required";
     "COOKIE", Cookie, false, "Cookie: session=«{a32}»", "Cookie: lang=en";
@@ -215,7 +217,8 @@ pub fn may_matter(bytes: &[u8], end: usize) -> bool {
 fn without_number(bytes: &[u8], end: usize) -> usize {
     let digits = bytes[..end].iter().rev().take(4).take_while(|byte| byte.is_ascii_digit()).count();
     let end = end - digits;
-    if digits > 0 && bytes[..end].ends_with(b"_") { end - 1 } else { end }
+    let joint = digits > 0 && end > 0 && matches!(bytes[end - 1], b'_' | b' ');
+    end - usize::from(joint)
 }
 
 /// Where a name ends without its suffix from [`SUFFIXES`].
@@ -285,7 +288,7 @@ pub fn may_end_before_blank(tail: [u8; 4]) -> bool {
 const LETTERS: usize = 32;
 const TAIL_WORDS: usize = LETTERS * LETTERS * LETTERS / 64;
 /// Names that matter because of what is beside or below them.
-pub const SPECIAL: &[&str] = &["VALUE", "DEFAULT", "DATA", "THIN"];
+pub const SPECIAL: &[&str] = &["VALUE", "DEFAULT", "DATA", "THIN", "KTY"];
 
 static TAILS: [u64; TAIL_WORDS] = {
     let mut tails = [0; TAIL_WORDS];

@@ -1,7 +1,7 @@
 //! Secrets of one kind each, recognized where the scan has found a beginning.
 
 use crate::mask::Secret;
-use crate::mask::assign::{second_string, value_from};
+use crate::mask::assign::{name_before, second_string, value_from};
 use crate::mask::bytes::{
     begins_word, is_blank, is_quote, line_end, run, run_up_to, starts_with_ignore_case,
 };
@@ -108,15 +108,21 @@ pub(super) fn discord(bytes: &[u8], at: usize) -> Option<Secret> {
     if fits { Secret::new("discord-token", at..at + first + 8 + third) } else { None }
 }
 
+/// `SK…` is a key. `AC…` is the name of an account, and the string beside it is the key.
 pub(super) fn twilio(bytes: &[u8], at: usize) -> Option<Secret> {
     let hex = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
-    let length = run_up_to(bytes, at + 2, 40, hex);
-    let ends = !bytes.get(at + 34).copied().is_some_and(|byte| byte.is_ascii_alphanumeric());
-    if bytes[at..].starts_with(b"SK") && length == 32 && ends {
-        Secret::new("twilio-key", at..at + 34)
-    } else {
-        None
+    let is_hex = |from: usize| {
+        run_up_to(bytes, from, 40, hex) == 32
+            && !bytes.get(from + 32).copied().is_some_and(|byte| byte.is_ascii_alphanumeric())
+    };
+    if !is_hex(at + 2) {
+        return None;
     }
+    if bytes[at] == b'S' {
+        return Secret::new("twilio-key", at..at + 34);
+    }
+    let start = at + 34 + run_up_to(bytes, at + 34, 16, |byte| !byte.is_ascii_alphanumeric());
+    if start > at + 34 && is_hex(start) { Secret::new("twilio-key", start..start + 32) } else { None }
 }
 
 /// `Bearer` and something too random to be a word, in any context.
@@ -224,6 +230,16 @@ pub(super) fn kubernetes_value(bytes: &[u8], at: usize, data: &Range<usize>) -> 
     let text = &bytes[value.span.start..end.min(value.span.start + 64)];
     let likely = end <= data.end && text.len() >= 4 && !stands_for_a_value(text);
     if likely { Secret::new("secret", value.span.start..end) } else { None }
+}
+
+/// One of the private numbers of a key in JSON, or the whole of a shared one.
+pub(super) fn jwk_value(bytes: &[u8], at: usize) -> Option<Secret> {
+    const PRIVATE: &[&[u8]] = &[b"d", b"p", b"q", b"dp", b"dq", b"qi", b"k"];
+    let name = name_before(bytes, at).filter(|name| PRIVATE.contains(&&bytes[name.span.clone()]))?;
+    let value = value_from(bytes, at + 1).filter(|value| name.quoted && value.quoted)?;
+    let text = &bytes[value.span.clone()];
+    let likely = text.len() >= 20 && text.iter().all(|byte| Alphabet::Word.has(*byte)) && !is_wordy(text);
+    if likely { Secret::new("private-key", value.span) } else { None }
 }
 
 pub(super) fn mixed_case(secret: &[u8]) -> bool {
