@@ -6,7 +6,9 @@ use crate::mask::bytes::{
     color_end, color_start, is_blank, is_name_byte, is_quote, line_end, next_line, run, run_up_to,
     starts_with_ignore_case, word_start,
 };
-use crate::mask::judge::{Judged, Style, is_path, is_random, is_secret, is_wordy, stands_for_a_value};
+use crate::mask::judge::{
+    Judged, Style, is_path, is_random, is_resource, is_secret, is_wordy, stands_for_a_value,
+};
 use crate::mask::names::{Kind, kind_of};
 use crate::mask::shapes::{Alphabet, SCHEMES};
 use std::ops::Range;
@@ -18,6 +20,7 @@ const LONGEST_QUOTED: usize = 4096;
 /// Blanks, quotes, escapes between a name and its value.
 const WIDEST_GAP: usize = 48;
 const LONGEST_NAME: usize = 80;
+const LONGEST_ARGUMENT: usize = 200;
 
 /// A name and its position in the text.
 pub struct NameAt {
@@ -260,12 +263,14 @@ pub fn assigned(bytes: &[u8], span: Range<usize>) -> Option<Found> {
         None if separator == b'=' => typed(bytes, name.span.start)?,
         None => return None,
     };
-    let bare_pass = text.eq_ignore_ascii_case(b"pass") && separator == b':' && !name.quoted;
-    if bare_pass && bytes.get(span.end).copied().is_none_or(is_blank) {
-        return None;
-    }
+    // The result of a test, unless the value itself says otherwise.
+    let bare_pass = text.eq_ignore_ascii_case(b"pass")
+        && separator == b':'
+        && !name.quoted
+        && bytes.get(span.end).copied().is_none_or(is_blank);
     let style = match separator {
         b',' => Style::Beside,
+        _ if bare_pass => Style::Beside,
         b'=' if !name.spaced && !bytes.get(span.end).copied().is_some_and(is_blank) => Style::Env,
         b'%' => Style::Env,
         b'>' => Style::Data,
@@ -366,20 +371,30 @@ fn pair(bytes: &[u8], from: usize) -> Option<Secret> {
     if bytes.get(open) != Some(&b'(') {
         return None;
     }
-    second_string(bytes, open + 1, Style::Data)
+    argument(bytes, open + 1, 2, Style::Data)
 }
 
-/// The second of two strings, if it is a password.
-pub fn second_string(bytes: &[u8], from: usize, style: Style) -> Option<Secret> {
-    let first = value_from(bytes, from).filter(|value| value.quoted)?;
-    let quote = first.span.end + run_up_to(bytes, first.span.end, 16, |byte| byte == b'\\') + 1;
-    let comma = quote + run_up_to(bytes, quote, 4, is_blank);
-    if bytes.get(comma) != Some(&b',') {
-        return None;
+/// The argument with this number, if it is a string and a password. The first ones begin at `from`.
+pub fn argument(bytes: &[u8], from: usize, number: usize, style: Style) -> Option<Secret> {
+    let mut at = from;
+    for _ in 1..number {
+        let mut depth = 0;
+        let length = run_up_to(bytes, at, LONGEST_ARGUMENT, |byte| {
+            match byte {
+                b'(' | b'[' | b'{' => depth += 1,
+                b')' | b']' | b'}' => depth -= 1,
+                _ => {}
+            }
+            depth > 0 || (depth == 0 && !matches!(byte, b',' | b'\n'))
+        });
+        at += length + 1;
+        if bytes.get(at - 1) != Some(&b',') {
+            return None;
+        }
     }
-    let second = value_from(bytes, comma + 1).filter(|value| value.quoted)?;
-    let likely = is_secret(Kind::Password, style, &second.judged(bytes));
-    if likely { Secret::new("password", second.span) } else { None }
+    let value = value_from(bytes, at).filter(|value| value.quoted)?;
+    let likely = is_secret(Kind::Password, style, &value.judged(bytes));
+    if likely { Secret::new("password", value.span) } else { None }
 }
 
 /// `"db_password": {"sensitive": true, "value": …`, with `at` at `value`: what the name of the object says.
@@ -529,6 +544,7 @@ pub fn cookie(bytes: &[u8], at: usize, list: &Range<usize>) -> Option<Secret> {
         run(limit, at + 1, |byte| byte > b' ' && !matches!(byte, b';' | b'"' | b'\'' | b'\\' | 0x7f..));
     let value = &bytes[at + 1..at + 1 + length.min(MAX_JUDGED_BYTES)];
     let digits = value.iter().all(u8::is_ascii_digit);
-    let likely = value.len() >= 8 && !digits && !is_wordy(value) && !stands_for_a_value(value);
+    let words = is_wordy(value) || is_resource(value);
+    let likely = value.len() >= 8 && !digits && !words && !stands_for_a_value(value);
     if likely { Secret::new("cookie", at + 1..at + 1 + length) } else { None }
 }

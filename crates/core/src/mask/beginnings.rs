@@ -42,6 +42,8 @@ const OTHERS: &[(&[u8], Other)] = &[
     (b"b3Bl", Other::KeyBody),
     (b"chpasswd", Other::Piped),
     (b"login(", Other::Call),
+    (b"mysqli_connect(", Other::Call),
+    (b"jwt.", Other::Call),
     (b"basic_auth", Other::Call),
     (b"basicAuth(", Other::Call),
     (b"SetBasicAuth(", Other::Call),
@@ -216,6 +218,7 @@ fn starts() -> [[u8; 256]; 256] {
     table[b'-' as usize][b'-' as usize] |= SIGN; // -----BEGIN
     table[b'@' as usize][b't' as usize] |= SIGN; // user:password@tcp(
     table[b'@' as usize][b'u' as usize] |= SIGN;
+    table[b'@' as usize][b'/' as usize] |= SIGN; // user/password@//host
     table[b'%' as usize][b'3' as usize] |= SEPARATOR;
     table[b'"' as usize][b',' as usize] |= SEPARATOR;
     table[b'\'' as usize][b',' as usize] |= SEPARATOR;

@@ -314,10 +314,14 @@ pub fn is_path(bytes: &[u8]) -> bool {
 }
 
 /// `projects/acme/secrets/db/versions/3`, `tests/unit/test_login.py::test_password`
-fn is_resource(bytes: &[u8]) -> bool {
+pub fn is_resource(bytes: &[u8]) -> bool {
+    // `src` and `db` have no vowel.
+    let short = |part: &[u8]| part.len() <= 4 && part.iter().all(u8::is_ascii_lowercase);
     let digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
     bytes.contains(&b'/')
-        && bytes.split(|byte| matches!(byte, b'/' | b':')).all(|part| is_wordy(part) || digits(part))
+        && bytes
+            .split(|byte| matches!(byte, b'/' | b':'))
+            .all(|part| is_wordy(part) || short(part) || digits(part))
 }
 
 /// Words joined as people join them: `hashedPassword`, `new-password`, `TOKEN_TYPE`, with at most a number at the end.

@@ -47,6 +47,10 @@ pub const NAME_ENDS: &[NameEnd] = ends! {
     "KEYPASS", Password, true, "-keypass «{a12}»", "-keypass file";
     "SSHPASS", Password, true, "SSHPASS=«{p12}»", "SSHPASS=$P";
     "ROOTPW", Password, true, "rootpw «{a12}»", "rootpw none";
+    "DBPASS", Password, true, "--dbpass=«{a12}»", "dbpass=$P";
+    "USERPASS", Password, true, "userpass: «{a12}»", "userpass: true";
+    "ROOTPASS", Password, true, "rootpass=«{a12}»", "rootpass=";
+    "ADMINPASS", Password, true, "adminpass=«{a12}»", "adminpass=None";
     "PASS", Password, false, "SMTP_PASS=«{p12}»", "--- PASS: TestLogin (0.00s)";
     "PWD", Password, false, "MYSQL_PWD=«{p12}»", "OLDPWD=/home/me/x1";
     "PSK", Password, false, "psk=\"«{p12}»\"", "psk=none";
@@ -124,6 +128,7 @@ pub const HARMLESS: &[&str] = &[
     "SORTKEY",
     "PARTITIONKEY",
     "HOSTKEY",
+    "GPGKEY",
     "IDEMPOTENCYKEY",
     "OBJECTKEY",
     "GROUPKEY",

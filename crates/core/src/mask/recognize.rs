@@ -1,7 +1,7 @@
 //! Secrets of one kind each, recognized where the scan has found a beginning.
 
 use crate::mask::Secret;
-use crate::mask::assign::{name_before, second_string, value_from};
+use crate::mask::assign::{argument, name_before, value_from};
 use crate::mask::bytes::{
     begins_word, is_blank, is_quote, line_end, run, run_up_to, starts_with_ignore_case,
 };
@@ -159,10 +159,10 @@ pub(super) fn cookie_jar(bytes: &[u8], at: usize) -> Option<Secret> {
     if likely { Secret::new("cookie", start..start + length) } else { None }
 }
 
-/// `login("user", "SECRET")`
+/// `login("user", "SECRET")`, `jwt.sign(claims, "SECRET")`
 pub(super) fn call(bytes: &[u8], at: usize) -> Option<Secret> {
     let row = CALLS.iter().find(|row| bytes[at..].starts_with(row.words.as_bytes()))?;
-    second_string(bytes, at + row.words.len(), Style::Beside)
+    argument(bytes, at + row.words.len(), row.argument, Style::Beside)
 }
 
 /// `echo SECRET | program --password-stdin`, with the word that says so at `at`.
@@ -188,8 +188,9 @@ pub(super) fn piped(bytes: &[u8], at: usize) -> Option<Secret> {
 pub(super) fn phrase(bytes: &[u8], at: usize) -> Option<Secret> {
     let mut phrases = PHRASES.iter().filter(|phrase| starts_with_ignore_case(&bytes[at..], phrase.words));
     phrases.find_map(|phrase| {
-        let value = value_from(bytes, at + phrase.words.len()).filter(|value| value.quoted)?;
-        if is_secret(Kind::Password, Style::Env, &value.judged(bytes)) {
+        let value = value_from(bytes, at + phrase.words.len())?;
+        let style = if value.quoted { Style::Env } else { Style::Beside };
+        if is_secret(Kind::Password, style, &value.judged(bytes)) {
             Secret::new("password", value.span)
         } else {
             None

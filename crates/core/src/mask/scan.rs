@@ -264,7 +264,9 @@ impl<'a> Scan<'a> {
             return None;
         }
         let (before, least, most) = row.before;
-        let back = self.bytes[..at].iter().rev().take(most + 1).take_while(|byte| before.has(**byte)).count();
+        // An equals sign before it belongs to its name.
+        let has = |byte: &&u8| before.has(**byte) && **byte != b'=';
+        let back = self.bytes[..at].iter().rev().take(most + 1).take_while(has).count();
         let (after, after_least, after_most) = row.after;
         let start = at + row.marker.len();
         let ahead =

@@ -271,6 +271,7 @@ pub const SHAPES: &[Shape] = shapes! {
     "e2b-key", "e2b_", Hex, 40, 40, Word;
     "easypost-key", "EZAK", Alnum, 54, 54, Word;
     "easypost-key", "EZTK", Alnum, 54, 54, Word;
+    "endor-key", "endr+", Alnum, 16, 16, Word;
     "fireworks-key", "fw_", Alnum, 22, 24, Word;
     "flutterwave-key", "FLWSECK-", Word, 34, 34, Word;
     "flutterwave-key", "FLWSECK_TEST-", Word, 12, MANY, Word;
@@ -288,8 +289,11 @@ pub const SHAPES: &[Shape] = shapes! {
     "bitwarden-session", "BW_SESSION=\\\"", Base64, 86, 88, Address;
     "modal-token", "as-", Alnum, 22, 22, Word;
     "octopus-key", "API-", Upper, 25, 32, Word;
+    "portainer-token", "ptr_", Base64, 43, 44, Word;
     "prefect-key", "pnu_", Alnum, 36, 36, Word;
     "prefect-key", "pnb_", Alnum, 36, 36, Word;
+    "razorpay-key", "rzp_live_", Alnum, 14, 14, Word;
+    "razorpay-key", "rzp_test_", Alnum, 14, 14, Word;
     "readme-key", "rdme_", Alnum, 60, MANY, Word;
     "robinhood-key", "rh-api-", Uuid, 36, 36, Word;
     "runpod-key", "rpa_", Alnum, 40, MANY, Word;
@@ -343,6 +347,8 @@ pub const SHAPES: &[Shape] = shapes! {
     "webhook", ".make.com/", Alnum, 30, 40, Address;
     "webhook", "hc-ping.com/", Uuid, 36, 36, Address;
     // The key of a service that has it in its addresses.
+    "api-key", "?appid=", Hex, 32, 32, Address;
+    "api-key", "&appid=", Hex, 32, 32, Address;
     "api-key", ".infura.io/v3/", Hex, 32, 32, Address;
     "api-key", ".alchemy.com/v2/", Word, 32, 32, Address;
     "api-key", ".quiknode.pro/", Hex, 40, 40, Address;
