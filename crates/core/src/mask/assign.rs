@@ -325,7 +325,7 @@ pub fn found(bytes: &[u8], kind: Kind, style: Style, name: &NameAt, from: usize)
             let end = memchr::memchr2(b'"', b'\'', &bytes[start..line]).map_or(line, |quote| start + quote);
             Some(Found::Cookies(start..end))
         }
-        Kind::Password | Kind::Secret | Kind::Key => {
+        Kind::Password | Kind::Secret | Kind::Key | Kind::QuietKey | Kind::Seed => {
             let mut value = value_from(bytes, from).or_else(|| block(bytes, from))?;
             if !value.quoted && bytes[value.span.start..].starts_with(b"base64:") {
                 value.span.start += 7;
@@ -371,6 +371,7 @@ fn pair(bytes: &[u8], from: usize) -> Option<Secret> {
     if bytes.get(open) != Some(&b'(') {
         return None;
     }
+    value_from(bytes, open + 1).filter(|user| user.quoted)?;
     argument(bytes, open + 1, 2, Style::Data)
 }
 

@@ -1,6 +1,8 @@
 //! Whether the value of a name like "password" is a secret, or code, a placeholder, a word. Pure tables and counting.
 
 use crate::mask::names::Kind;
+use crate::mask::noise::is_noise;
+use crate::mask::shapes::Alphabet;
 
 /// How name and value are written together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -220,6 +222,9 @@ pub fn is_secret(kind: Kind, style: Style, value: &Judged) -> bool {
     if bytes.is_empty() || stands_for_a_value(bytes) {
         return false;
     }
+    if kind == Kind::Seed {
+        return is_seed(bytes);
+    }
     if value.quoted && bytes.contains(&b' ') {
         return kind == Kind::Password && style != Style::Beside && !is_sentence(bytes);
     }
@@ -248,6 +253,9 @@ pub fn is_secret(kind: Kind, style: Style, value: &Judged) -> bool {
         (Kind::Password, _) => bytes.len() >= 4,
         (_, _) if digits || wordy => false,
         (Kind::Key, _) => bytes.len() >= 16 && is_random(bytes),
+        (Kind::QuietKey, _) => {
+            bytes.len() >= 24 && bytes.iter().all(|byte| Alphabet::Encoded.has(*byte)) && is_noise(bytes)
+        }
         _ => bytes.len() >= 8,
     }
 }
@@ -375,18 +383,22 @@ fn has_stem(bytes: &[u8]) -> bool {
     contains_any(bytes, STEMS, &STEM_RANGES)
 }
 
-/// Prose: at least one of its words is common in sentences. The words of a wallet's seed are all neither short nor long.
+/// Prose: at least one of its words is common in sentences.
 fn is_sentence(bytes: &[u8]) -> bool {
     let words =
         bytes.split(|byte| matches!(byte, b' ' | b',' | b'.' | b':' | b'!' | b'?' | b'\'' | b'(' | b')'));
     let known = |word: &[u8]| SENTENCE.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
     let words: Vec<&[u8]> = words.filter(|word| !word.is_empty()).collect();
-    let small = |word: &[u8]| word.len() <= 8 && word.iter().all(u8::is_ascii_lowercase);
-    // What is judged may end within the last one.
-    let seed = words.len() >= 12
-        && words.iter().all(|word| small(word))
-        && words[..words.len() - 1].iter().all(|word| word.len() >= 3);
-    !seed && (words.iter().any(|word| known(word)) || words.len() > 10)
+    words.iter().any(|word| known(word)) || words.len() > 10
+}
+
+/// A dozen words or more, all neither short nor long. What is judged may end within the last one.
+fn is_seed(bytes: &[u8]) -> bool {
+    let words: Vec<&[u8]> = bytes.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).collect();
+    let small = |word: &&[u8]| word.len() <= 8 && word.iter().all(u8::is_ascii_lowercase);
+    words.len() >= 12
+        && words.iter().all(small)
+        && words[..words.len() - 1].iter().all(|word| word.len() >= 3)
 }
 
 /// Whether one of `words` (lower case, sorted) occurs in it.

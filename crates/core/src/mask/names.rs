@@ -9,6 +9,10 @@ pub enum Kind {
     Secret,
     /// Some key; many are harmless, so the value must clearly be random.
     Key,
+    /// `acme_key`, not in capitals: like [`Kind::Key`], but the value must be as random as a vendor makes it.
+    QuietKey,
+    /// The words of which a wallet is made.
+    Seed,
     /// `Authorization`: a scheme, then the secret.
     Authorization,
     /// `Cookie`: names and values.
@@ -89,8 +93,8 @@ pub const NAME_ENDS: &[NameEnd] = ends! {
     "SECRETBODY", Secret, true, "secret-body=«{a40}»", "secret_body=body";
     "JSESSIONID", Secret, true, "JSESSIONID=«{A32}»", "JSESSIONID=none";
     "PHPSESSID", Secret, true, "PHPSESSID=«{l26}»", "PHPSESSID=phpsessid";
-    "MNEMONIC", Password, true, "MNEMONIC=\"«lake fox river moon cup tree sun road bird hill cat door»\"", "mnemonic=add2";
-    "SEEDPHRASE", Password, true, "seed_phrase: '«lake fox river moon cup tree sun road bird hill cat door»'", "seed_phrase: str";
+    "MNEMONIC", Seed, true, "MNEMONIC=\"«lake fox river moon cup tree sun road bird hill cat door»\"", "Mnemonic: \"insert after a line\"";
+    "SEEDPHRASE", Seed, true, "seed_phrase: '«lake fox river moon cup tree sun road bird hill cat door»'", "seed_phrase: str";
     "KEY", Key, false, "OPENAI_KEY=«{a40}»", "CACHE_KEY=«»{a40}";
     "AUTHORIZATION", Authorization, true, "Authorization: Bearer «{a40}»", "Authorization: required";
     "COOKIE", Cookie, false, "Cookie: session=«{a32}»", "Cookie: lang=en";
@@ -129,6 +133,17 @@ pub const HARMLESS: &[&str] = &[
     "PARTITIONKEY",
     "HOSTKEY",
     "GPGKEY",
+    "FILEKEY",
+    "IMAGEKEY",
+    "CONTENTKEY",
+    "HASHKEY",
+    "LOCKKEY",
+    "ROWKEY",
+    "STATEKEY",
+    "ASSETKEY",
+    "BUCKETKEY",
+    "FINGERPRINTKEY",
+    "WEBSOCKETKEY",
     "IDEMPOTENCYKEY",
     "OBJECTKEY",
     "GROUPKEY",
@@ -245,11 +260,16 @@ fn ending(compact: &Compact, end: usize, name: &[u8]) -> Option<Kind> {
     if HARMLESS.iter().any(|harmless| compact.ends_with(end, harmless, true)) {
         return None;
     }
-    // `key` alone, `sortKey`: only longer rows and the names of environment variables and of headers say enough.
+    // `key` alone, `sortKey`: only longer rows and the names of environment variables and of headers say enough. What
+    // joins its words by signs says something.
     let header = matches!(name, [b'x' | b'X', b'-', ..]);
     let variable = name.iter().all(|byte| !byte.is_ascii_lowercase()) && end > row.end.len();
     let loud = header || variable || row.end != "KEY";
-    (row.kind != Kind::Key || loud).then_some(row.kind)
+    let quiet = name.len() > 6 && matches!(name[name.len() - 4], b'_' | b'-');
+    match row.kind {
+        Kind::Key if !loud => quiet.then_some(Kind::QuietKey),
+        kind => Some(kind),
+    }
 }
 
 #[inline(always)]

@@ -142,7 +142,9 @@ pub fn named(bytes: &[u8], at: usize) -> Option<Secret> {
         && !is_public(name)
         && !is_wordy(first)
         && is_noise(noise)
-        && !is_part(bytes, start, end);
+        && !is_part(bytes, start, end)
+        // The manuals of AWS.
+        && memchr::memmem::find(noise, b"EXAMPLE").is_none();
     let padding = run_up_to(bytes, end, 2, |byte| byte == b'=');
     if likely { Secret::new("token", start..end + padding) } else { None }
 }
@@ -151,7 +153,13 @@ pub fn named(bytes: &[u8], at: usize) -> Option<Secret> {
 fn is_part(bytes: &[u8], start: usize, end: usize) -> bool {
     let before = start.checked_sub(1).map_or(b' ', |before| bytes[before]);
     let after = &bytes[end..];
-    matches!(before, b'/' | b'.' | b'+' | b'@' | b'#' | b'%')
+    // `sha256=…` in a list of files.
+    let from = start.saturating_sub(8);
+    let lead = bytes[from..start].strip_suffix(b"=").or_else(|| bytes[from..start].strip_suffix(b":"));
+    let hash = lead.is_some_and(|lead| {
+        [&b"sha256"[..], b"sha512", b"sha1", b"md5"].iter().any(|word| lead.ends_with(word))
+    });
+    hash || matches!(before, b'/' | b'.' | b'+' | b'@' | b'#' | b'%')
         || matches!(after, [b'/' | b'+' | b'(' | b'@' | b'%', ..])
         || matches!(after, [b'.' | b':' | b'=', next, ..] if next.is_ascii_alphanumeric() || *next == b':')
 }
@@ -165,8 +173,9 @@ fn is_public(name: &[u8]) -> bool {
 /// Up to three words, each in small letters or in capitals.
 fn is_short_name(name: &[u8]) -> bool {
     let same_case = |part: &[u8]| {
-        !part.is_empty()
-            && !(part.iter().any(u8::is_ascii_lowercase) && part.iter().any(u8::is_ascii_uppercase))
+        let capitals = part.iter().filter(|byte| byte.is_ascii_uppercase()).count();
+        let small = part.iter().filter(|byte| byte.is_ascii_lowercase()).count();
+        !part.is_empty() && (capitals == 0 || small == 0)
     };
     let mut parts = name.split(|byte| matches!(byte, b'_' | b'-'));
     (2..=LONGEST_NAME).contains(&name.len())
@@ -176,7 +185,7 @@ fn is_short_name(name: &[u8]) -> bool {
 }
 
 /// Letters, capitals and digits change more often than in any name.
-fn is_noise(bytes: &[u8]) -> bool {
+pub fn is_noise(bytes: &[u8]) -> bool {
     let class = |byte: u8| match byte {
         b'a'..=b'z' => 1,
         b'A'..=b'Z' => 2,
@@ -189,5 +198,11 @@ fn is_noise(bytes: &[u8]) -> bool {
         numbers += usize::from(class != before && class == 3);
         before = class;
     }
-    (numbers >= 1 && changes * 2 >= bytes.len()) || (numbers >= 4 && changes * 4 >= bytes.len())
+    // `m16n8k16_row_col_f16_f32` has as many changes, and a sign after every few letters.
+    let signs = bytes.iter().filter(|byte| matches!(byte, b'_' | b'-')).count();
+    if signs * 8 > bytes.len() {
+        return false;
+    }
+    let often = |parts: usize, of: usize| changes * of >= bytes.len() * parts;
+    (numbers >= 1 && often(3, 5)) || (numbers >= 2 && often(1, 2)) || (numbers >= 4 && often(1, 4))
 }

@@ -64,6 +64,15 @@ pub(super) fn prefixed(bytes: &[u8], at: usize, shape: &Shape) -> Option<Secret>
     if judged < least || judged > most {
         return None;
     }
+    // Base64 may contain any prefix that is made of letters only.
+    let base64 =
+        |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(|byte| matches!(byte, b'+' | b'/'));
+    if shape.place == Place::Word
+        && shape.prefix.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && (base64(at.checked_sub(1)) || base64(Some(start + judged)))
+    {
+        return None;
+    }
     let secret = &bytes[start..start + judged];
     // Real keys are random: words joined by dashes, or one letter repeated, are examples in a text.
     let random = secret.iter().any(u8::is_ascii_digit) || mixed_case(secret);

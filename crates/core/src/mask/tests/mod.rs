@@ -331,15 +331,15 @@ const SECRETS: [(&str, &str, usize); 5] = [
     ("the first", include_str!("secrets.txt"), 50),
     ("by attack", include_str!("attack_secrets.txt"), 50),
     ("forecast", include_str!("forecast_secrets.txt"), 20),
-    ("wide", include_str!("wide_secrets.txt"), 20),
-    ("blind", include_str!("blind_secrets.txt"), 20),
+    ("wide", include_str!("wide_secrets.txt"), 50),
+    ("blind", include_str!("blind_secrets.txt"), 40),
 ];
 const LOOKALIKES: [(&str, &str, usize); 5] = [
     ("the first", include_str!("lookalikes.txt"), 50),
     ("by attack", include_str!("attack_lookalikes.txt"), 50),
     ("forecast", include_str!("forecast_lookalikes.txt"), 50),
-    ("wide", include_str!("wide_lookalikes.txt"), 20),
-    ("blind", include_str!("blind_lookalikes.txt"), 20),
+    ("wide", include_str!("wide_lookalikes.txt"), 50),
+    ("blind", include_str!("blind_lookalikes.txt"), 50),
 ];
 
 /// The ways one text reaches the store, each with its name and the text to be masked.
@@ -384,7 +384,7 @@ fn realistic_secrets_are_masked() {
                 }
             }
         }
-        println!("{set}: {} of {all} missed\n{}", missed.len(), missed.join("\n"));
+        println!("{set}: {} of {all} missed", missed.len());
         assert!(
             missed.len() * one_in <= all,
             "{set}: {} of {all} missed:\n{}",
@@ -410,7 +410,7 @@ fn lookalikes_are_kept() {
                 }
             }
         }
-        println!("{set}: {} of {all} masked\n{}", masked.len(), masked.join("\n"));
+        println!("{set}: {} of {all} masked", masked.len());
         assert!(
             masked.len() * one_in <= all,
             "{set}: {} of {all} masked:\n{}",
@@ -471,6 +471,11 @@ fn noise_after_a_short_name_is_masked_and_what_only_looks_like_it_is_kept() {
         "sha512-{a48}",
         "resp_{h48}",
         "dist/assets/main_{a36}.js",
+        "x.py,sha256=acme_{a36},120",
+        "lic-{h24}EXAMPLE",
+        "build-{h8}-{h4}-{h4}-{h4}-EXAMPLE11111",
+        "nvvm_mma_m16n8k16_row_col_satfinite_f16_f32_f16_f32",
+        "sz_xXF86VidModeSwitchToModeAndLineReplies",
         "photo_{a36}.jpg",
         "test_ParsesHttp2FramesWithAnEmptyPayloadAndNoError",
         "is_about_a_name_with_many_words_and_2_numbers_in_4_places",
