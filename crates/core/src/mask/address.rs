@@ -89,9 +89,16 @@ pub fn encoded(bytes: &[u8], at: usize) -> Option<Secret> {
     accepted(bytes, start + colon + 3..start + host)
 }
 
-/// `user:password@tcp(host)`: at the `@`.
+/// `user:password@tcp(host)`, `user/password@//host`: at the `@`.
 pub fn driver(bytes: &[u8], at: usize) -> Option<Secret> {
     let rest = &bytes[at + 1..];
+    if rest.starts_with(b"//") {
+        let back = bytes[..at].iter().rev().take(64).take_while(|byte| is_address_byte(**byte)).count();
+        let slash = at - back + memchr::memchr(b'/', &bytes[at - back..at])?;
+        let user = &bytes[at - back..slash];
+        let named = !user.is_empty() && user.iter().all(|byte| Alphabet::Word.has(*byte));
+        return if named { accepted(bytes, slash + 1..at) } else { None };
+    }
     if !["tcp(", "unix(", "tcp6("].iter().any(|net| rest.starts_with(net.as_bytes())) {
         return None;
     }

@@ -6,9 +6,11 @@ use crate::mask::bytes::{
     color_end, color_start, is_blank, is_name_byte, is_quote, line_end, next_line, run, run_up_to,
     starts_with_ignore_case, word_start,
 };
-use crate::mask::judge::{Judged, Style, is_random, is_secret, is_wordy, stands_for_a_value};
+use crate::mask::judge::{
+    Judged, Style, is_path, is_random, is_resource, is_secret, is_wordy, stands_for_a_value,
+};
 use crate::mask::names::{Kind, kind_of};
-use crate::mask::shapes::SCHEMES;
+use crate::mask::shapes::{Alphabet, SCHEMES};
 use std::ops::Range;
 
 /// How much of a value is examined; the rest is masked with it.
@@ -18,6 +20,7 @@ const LONGEST_QUOTED: usize = 4096;
 /// Blanks, quotes, escapes between a name and its value.
 const WIDEST_GAP: usize = 48;
 const LONGEST_NAME: usize = 80;
+const LONGEST_ARGUMENT: usize = 200;
 
 /// A name and its position in the text.
 pub struct NameAt {
@@ -251,15 +254,23 @@ pub fn assigned(bytes: &[u8], span: Range<usize>) -> Option<Found> {
         }
         None if text.eq_ignore_ascii_case(b"default") => sibling(bytes, name.span.start, &["variable"])?,
         None if text.eq_ignore_ascii_case(b"key") => two_words(bytes, name.span.start)?,
+        // `Unseal Key 1: …`
+        None if text.len() <= 2 && text.iter().all(u8::is_ascii_digit) => {
+            let words = name_before(bytes, name.span.start)?;
+            let key = bytes[words.span.clone()].eq_ignore_ascii_case(b"key");
+            key.then(|| two_words(bytes, words.span.start)).flatten()?
+        }
         None if separator == b'=' => typed(bytes, name.span.start)?,
         None => return None,
     };
-    let bare_pass = text.eq_ignore_ascii_case(b"pass") && separator == b':' && !name.quoted;
-    if bare_pass && bytes.get(span.end).copied().is_none_or(is_blank) {
-        return None;
-    }
+    // The result of a test, unless the value itself says otherwise.
+    let bare_pass = text.eq_ignore_ascii_case(b"pass")
+        && separator == b':'
+        && !name.quoted
+        && bytes.get(span.end).copied().is_none_or(is_blank);
     let style = match separator {
         b',' => Style::Beside,
+        _ if bare_pass => Style::Beside,
         b'=' if !name.spaced && !bytes.get(span.end).copied().is_some_and(is_blank) => Style::Env,
         b'%' => Style::Env,
         b'>' => Style::Data,
@@ -270,6 +281,28 @@ pub fn assigned(bytes: &[u8], span: Range<usize>) -> Option<Found> {
         return Some(Found::Secret(secret));
     }
     found(bytes, kind, style, &name, span.end)
+}
+
+/// `Your new password:` and, alone on the line below, the secret; the `:` is at `at`.
+pub fn below(bytes: &[u8], at: usize) -> Option<Secret> {
+    const TELLING: &[&str] = &["password", "passphrase", "token", "secret", "api key", "access key"];
+    let line = next_line(bytes, at + 1);
+    let start = line + run_up_to(bytes, line, 16, is_blank);
+    let length = run_up_to(bytes, start, LONGEST_QUOTED, |byte| Alphabet::Encoded.has(byte) || byte == b'.');
+    let value = &bytes[start..start + length.min(MAX_JUDGED_BYTES)];
+    let alone = matches!(bytes.get(start + length), None | Some(b'\n' | b'\r' | b'"'))
+        || next_line(bytes, start + length) > start + length;
+    if line == at + 1 || !alone || length < 12 || !is_random(value) || is_wordy(value) || is_path(value) {
+        return None;
+    }
+    let from = at.saturating_sub(160);
+    let lead = &bytes[from..at];
+    let begins = lead.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let says = |word: &&str| {
+        lead[begins..].windows(word.len()).any(|window| window.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    let likely = TELLING.iter().any(says) && !stands_for_a_value(value);
+    if likely { Secret::new("secret", start..start + length) } else { None }
 }
 
 /// The result for a name and the position of its value.
@@ -292,7 +325,7 @@ pub fn found(bytes: &[u8], kind: Kind, style: Style, name: &NameAt, from: usize)
             let end = memchr::memchr2(b'"', b'\'', &bytes[start..line]).map_or(line, |quote| start + quote);
             Some(Found::Cookies(start..end))
         }
-        Kind::Password | Kind::Secret | Kind::Key => {
+        Kind::Password | Kind::Secret | Kind::Key | Kind::QuietKey | Kind::Seed => {
             let mut value = value_from(bytes, from).or_else(|| block(bytes, from))?;
             if !value.quoted && bytes[value.span.start..].starts_with(b"base64:") {
                 value.span.start += 7;
@@ -338,20 +371,31 @@ fn pair(bytes: &[u8], from: usize) -> Option<Secret> {
     if bytes.get(open) != Some(&b'(') {
         return None;
     }
-    second_string(bytes, open + 1, Style::Data)
+    value_from(bytes, open + 1).filter(|user| user.quoted)?;
+    argument(bytes, open + 1, 2, Style::Data)
 }
 
-/// The second of two strings, if it is a password.
-pub fn second_string(bytes: &[u8], from: usize, style: Style) -> Option<Secret> {
-    let first = value_from(bytes, from).filter(|value| value.quoted)?;
-    let quote = first.span.end + run_up_to(bytes, first.span.end, 16, |byte| byte == b'\\') + 1;
-    let comma = quote + run_up_to(bytes, quote, 4, is_blank);
-    if bytes.get(comma) != Some(&b',') {
-        return None;
+/// The argument with this number, if it is a string and a password. The first ones begin at `from`.
+pub fn argument(bytes: &[u8], from: usize, number: usize, style: Style) -> Option<Secret> {
+    let mut at = from;
+    for _ in 1..number {
+        let mut depth = 0;
+        let length = run_up_to(bytes, at, LONGEST_ARGUMENT, |byte| {
+            match byte {
+                b'(' | b'[' | b'{' => depth += 1,
+                b')' | b']' | b'}' => depth -= 1,
+                _ => {}
+            }
+            depth > 0 || (depth == 0 && !matches!(byte, b',' | b'\n'))
+        });
+        at += length + 1;
+        if bytes.get(at - 1) != Some(&b',') {
+            return None;
+        }
     }
-    let second = value_from(bytes, comma + 1).filter(|value| value.quoted)?;
-    let likely = is_secret(Kind::Password, style, &second.judged(bytes));
-    if likely { Secret::new("password", second.span) } else { None }
+    let value = value_from(bytes, at).filter(|value| value.quoted)?;
+    let likely = is_secret(Kind::Password, style, &value.judged(bytes));
+    if likely { Secret::new("password", value.span) } else { None }
 }
 
 /// `"db_password": {"sensitive": true, "value": …`, with `at` at `value`: what the name of the object says.
@@ -373,11 +417,23 @@ fn spoken(bytes: &[u8], at: usize) -> Option<Kind> {
 
 /// Whether the two words before `at` are like `API key` or `master.key`; `at` is at the second word.
 pub fn two_words(bytes: &[u8], at: usize) -> Option<Kind> {
-    const FIRST: &[&str] =
-        &["api", "access", "secret", "private", "signing", "encryption", "account", "master", "license"];
+    const FIRST: &[&str] = &[
+        "api",
+        "access",
+        "secret",
+        "private",
+        "signing",
+        "encryption",
+        "account",
+        "master",
+        "license",
+        "recovery",
+        "unseal",
+    ];
     let before = bytes[..at].strip_suffix(b" ").or_else(|| bytes[..at].strip_suffix(b"."))?;
     let first =
         before.len() - before.iter().rev().take(16).take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let first = word_start(before, first, before.len());
     FIRST.iter().any(|word| before[first..].eq_ignore_ascii_case(word.as_bytes())).then_some(Kind::Secret)
 }
 
@@ -489,6 +545,7 @@ pub fn cookie(bytes: &[u8], at: usize, list: &Range<usize>) -> Option<Secret> {
         run(limit, at + 1, |byte| byte > b' ' && !matches!(byte, b';' | b'"' | b'\'' | b'\\' | 0x7f..));
     let value = &bytes[at + 1..at + 1 + length.min(MAX_JUDGED_BYTES)];
     let digits = value.iter().all(u8::is_ascii_digit);
-    let likely = value.len() >= 8 && !digits && !is_wordy(value) && !stands_for_a_value(value);
+    let words = is_wordy(value) || is_resource(value);
+    let likely = value.len() >= 8 && !digits && !words && !stands_for_a_value(value);
     if likely { Secret::new("cookie", at + 1..at + 1 + length) } else { None }
 }

@@ -14,6 +14,8 @@ pub(super) const SIGN: u8 = 2;
 pub(super) const SEPARATOR: u8 = 4;
 /// A name may end here, with its value after a blank or a `>`.
 pub(super) const NAME_END: u8 = 8;
+/// The sign between a short name and noise: `acme_…`. No pair of bytes says so; see `noise.rs`.
+pub(super) const JOINT: u8 = 16;
 
 /// For each pair of bytes, what may begin at the first: this skips ordinary text at memory speed.
 pub(super) static STARTS: LazyLock<Box<[[u8; 256]; 256]>> = LazyLock::new(|| Box::new(starts()));
@@ -40,12 +42,15 @@ const OTHERS: &[(&[u8], Other)] = &[
     (b"b3Bl", Other::KeyBody),
     (b"chpasswd", Other::Piped),
     (b"login(", Other::Call),
+    (b"mysqli_connect(", Other::Call),
+    (b"jwt.", Other::Call),
     (b"basic_auth", Other::Call),
     (b"basicAuth(", Other::Call),
     (b"SetBasicAuth(", Other::Call),
     (b"TRUE\t", Other::CookieJar),
     (b"FALSE\t", Other::CookieJar),
     (b"SK", Other::Twilio),
+    (b"AC", Other::Twilio),
     // The base64 of a number's first digit.
     (b"MT", Other::Discord),
     (b"Mj", Other::Discord),
@@ -83,6 +88,7 @@ pub(super) struct Start {
 #[derive(Clone, Copy)]
 pub(super) enum Begins {
     Shape(usize),
+    Middle(usize),
     /// The first row of a program.
     Program(usize),
     Phrase,
@@ -103,7 +109,19 @@ const fn start(word: &[u8], what: Begins) -> Start {
     Start { head, mask, what }
 }
 
-const TEXT_COUNT: usize = SHAPES.len() + COMMANDS.len() + 2 * PHRASES.len() + OTHERS.len();
+const TEXT_COUNT: usize = SHAPES.len() + LONG_MIDDLES + COMMANDS.len() + 2 * PHRASES.len() + OTHERS.len();
+const LONG_MIDDLES: usize = {
+    let (mut count, mut i) = (0, 0);
+    while i < MIDDLES.len() {
+        count += is_long(i) as usize;
+        i += 1;
+    }
+    count
+};
+
+const fn is_long(middle: usize) -> bool {
+    MIDDLES[middle].marker.len() >= 4
+}
 
 /// Everything that begins with a word, grouped by first byte; within a group in the order of the tables.
 pub(super) static BEGINNINGS: ([Start; TEXT_COUNT], [usize; 257]) = FOUND;
@@ -117,6 +135,14 @@ const fn beginnings() -> ([Start; TEXT_COUNT], [usize; 257]) {
     while i < SHAPES.len() {
         all[n] = start(SHAPES[i].prefix.as_bytes(), Begins::Shape(i));
         (n, i) = (n + 1, i + 1);
+    }
+    let mut i = 0;
+    while i < MIDDLES.len() {
+        if is_long(i) {
+            all[n] = start(MIDDLES[i].marker.as_bytes(), Begins::Middle(i));
+            n += 1;
+        }
+        i += 1;
     }
     let mut i = 0;
     while i < COMMANDS.len() {
@@ -175,7 +201,9 @@ fn starts() -> [[u8; 256]; 256] {
     let mut i = 0;
     while i < MIDDLES.len() {
         let marker = MIDDLES[i].marker.as_bytes();
-        table[marker[0] as usize][marker[1] as usize] |= SIGN;
+        if !is_long(i) {
+            table[marker[0] as usize][marker[1] as usize] |= SIGN;
+        }
         i += 1;
     }
     let mut i = 0;
@@ -190,6 +218,7 @@ fn starts() -> [[u8; 256]; 256] {
     table[b'-' as usize][b'-' as usize] |= SIGN; // -----BEGIN
     table[b'@' as usize][b't' as usize] |= SIGN; // user:password@tcp(
     table[b'@' as usize][b'u' as usize] |= SIGN;
+    table[b'@' as usize][b'/' as usize] |= SIGN; // user/password@//host
     table[b'%' as usize][b'3' as usize] |= SEPARATOR;
     table[b'"' as usize][b',' as usize] |= SEPARATOR;
     table[b'\'' as usize][b',' as usize] |= SEPARATOR;

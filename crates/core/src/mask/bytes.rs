@@ -1,11 +1,11 @@
 //! Small helpers to step through text as tools print it: colors, escapes, quotes.
 
-pub fn run(bytes: &[u8], from: usize, accept: impl Fn(u8) -> bool) -> usize {
+pub fn run(bytes: &[u8], from: usize, mut accept: impl FnMut(u8) -> bool) -> usize {
     bytes.get(from..).map_or(0, |rest| rest.iter().position(|&byte| !accept(byte)).unwrap_or(rest.len()))
 }
 
 /// Like [`run`], but looks at `most` bytes at most: callers that try every byte of a text must not read it all each time.
-pub fn run_up_to(bytes: &[u8], from: usize, most: usize, accept: impl Fn(u8) -> bool) -> usize {
+pub fn run_up_to(bytes: &[u8], from: usize, most: usize, accept: impl FnMut(u8) -> bool) -> usize {
     run(&bytes[..bytes.len().min(from.saturating_add(most))], from, accept)
 }
 

@@ -112,9 +112,11 @@ pub const PIPED: &[Piped] = piped! {
     "--with-token", false, "echo '«{a40}»' | gh auth login --with-token", "echo \"$T\" | gh auth login --with-token";
 };
 
-/// Functions that take a user and a password: the second string is the secret.
+/// Functions that take a password.
 pub struct Call {
     pub words: &'static str,
+    /// Which of its arguments is the secret, counted from 1.
+    pub argument: usize,
     #[cfg(test)]
     pub must: &'static str,
     #[cfg(test)]
@@ -122,20 +124,25 @@ pub struct Call {
 }
 
 macro_rules! calls {
-    ($($words:literal, $must:literal, $not:literal;)*) => {
-        &[$(Call { words: $words, #[cfg(test)] must: $must, #[cfg(test)] must_not: $not },)*]
+    ($($words:literal, $argument:literal, $must:literal, $not:literal;)*) => {
+        &[$(Call { words: $words, argument: $argument, #[cfg(test)] must: $must, #[cfg(test)] must_not: $not },)*]
     };
 }
 
 pub const CALLS: &[Call] = calls! {
-    "login(", "smtp.login(\"me\", \"«{a16}»\")", "login(\"me\", password1)";
-    "basic_auth(", "req.basic_auth('me', '«{a16}»')", "req.basic_auth('me', ENV['P1'])";
-    "basic_auth ", "req.basic_auth 'me', '«{a16}»'", "req.basic_auth 'me', 'dashboard'";
-    "basicAuth(", "client.basicAuth(\"me\", \"«{a16}»\")", "client.basicAuth(\"me\", pass1)";
-    "SetBasicAuth(", "req.SetBasicAuth(\"me\", \"«{a16}»\")", "req.SetBasicAuth(user1, pass1)";
+    "login(", 2, "smtp.login(\"me\", \"«{a16}»\")", "login(\"me\", password1)";
+    "basic_auth(", 2, "req.basic_auth('me', '«{a16}»')", "req.basic_auth('me', ENV['P1'])";
+    "basic_auth ", 2, "req.basic_auth 'me', '«{a16}»'", "req.basic_auth 'me', 'dashboard'";
+    "basicAuth(", 2, "client.basicAuth(\"me\", \"«{a16}»\")", "client.basicAuth(\"me\", pass1)";
+    "mysqli_connect(", 3, "mysqli_connect(\"db\", \"root\", \"«{a16}»\", \"shop\")", "mysqli_connect($host1, $user1, $pass1)";
+    "jwt.sign(", 2, "jwt.sign({id: 1, name}, '«{a32}»')", "jwt.sign(claims1, process.env.JWT1)";
+    "jwt.verify(", 2, "jwt.verify(token, '«{a32}»')", "jwt.verify(token1, 'public-key')";
+    "jwt.encode(", 2, "jwt.encode(claims, \"«{a32}»\", algorithm=\"HS256\")", "jwt.encode(claims, key, \"HS256\")";
+    "jwt.decode(", 2, "jwt.decode(token, \"«{a32}»\")", "jwt.decode(token1, settings.key1)";
+    "SetBasicAuth(", 2, "req.SetBasicAuth(\"me\", \"«{a16}»\")", "req.SetBasicAuth(user1, pass1)";
 };
 
-/// Words that a quoted secret follows.
+/// Words that a secret follows, in quotes or clearly random.
 pub struct Phrase {
     pub words: &'static str,
     #[cfg(test)]
@@ -152,6 +159,8 @@ macro_rules! phrases {
 
 pub const PHRASES: &[Phrase] = phrases! {
     "IDENTIFIED BY ", "CREATE USER a IDENTIFIED BY '«{p12}»'", "CREATE USER a IDENTIFIED BY ?";
+    "snyk auth ", "snyk auth «{h8}-{h4}-{h4}-{h4}-{h12}»", "snyk auth --help";
+    "generated for root@localhost: ", "A temporary password is generated for root@localhost: «{a12}»", "a certificate was generated for root@localhost: yes";
     "ConvertTo-SecureString ", "ConvertTo-SecureString \"«{p12}»\" -AsPlainText", "ConvertTo-SecureString $p -AsPlainText";
     "ConvertTo-SecureString -String ", "ConvertTo-SecureString -String '«{p12}»'", "ConvertTo-SecureString -String $p";
 };

@@ -1,6 +1,8 @@
 //! Whether the value of a name like "password" is a secret, or code, a placeholder, a word. Pure tables and counting.
 
 use crate::mask::names::Kind;
+use crate::mask::noise::is_noise;
+use crate::mask::shapes::Alphabet;
 
 /// How name and value are written together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,6 +134,7 @@ const NEVER: &[&str] = &[
     "=>",
     "[masked:",
     "_here",
+    "arn:",
     "change-me",
     "change_me",
     "changeme",
@@ -219,6 +222,9 @@ pub fn is_secret(kind: Kind, style: Style, value: &Judged) -> bool {
     if bytes.is_empty() || stands_for_a_value(bytes) {
         return false;
     }
+    if kind == Kind::Seed {
+        return is_seed(bytes);
+    }
     if value.quoted && bytes.contains(&b' ') {
         return kind == Kind::Password && style != Style::Beside && !is_sentence(bytes);
     }
@@ -247,6 +253,9 @@ pub fn is_secret(kind: Kind, style: Style, value: &Judged) -> bool {
         (Kind::Password, _) => bytes.len() >= 4,
         (_, _) if digits || wordy => false,
         (Kind::Key, _) => bytes.len() >= 16 && is_random(bytes),
+        (Kind::QuietKey, _) => {
+            bytes.len() >= 24 && bytes.iter().all(|byte| Alphabet::Encoded.has(*byte)) && is_noise(bytes)
+        }
         _ => bytes.len() >= 8,
     }
 }
@@ -301,7 +310,7 @@ fn is_identifier(bytes: &[u8]) -> bool {
 }
 
 /// `/run/secrets/db`, `./x`, `~/.ssh/id`, `C:\x`. Base64 may begin with `/` too, and is not made of words.
-fn is_path(bytes: &[u8]) -> bool {
+pub fn is_path(bytes: &[u8]) -> bool {
     let windows = bytes.len() > 2
         && bytes[0].is_ascii_alphabetic()
         && bytes[1] == b':'
@@ -312,10 +321,15 @@ fn is_path(bytes: &[u8]) -> bool {
     begins && (windows || parts.all(|part| is_wordy(part) || part.len() <= 8 || !is_random(part)))
 }
 
-/// `projects/acme/secrets/db/versions/3`
-fn is_resource(bytes: &[u8]) -> bool {
+/// `projects/acme/secrets/db/versions/3`, `tests/unit/test_login.py::test_password`
+pub fn is_resource(bytes: &[u8]) -> bool {
+    // `src` and `db` have no vowel.
+    let short = |part: &[u8]| part.len() <= 4 && part.iter().all(u8::is_ascii_lowercase);
     let digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
-    bytes.contains(&b'/') && bytes.split(|byte| *byte == b'/').all(|part| is_wordy(part) || digits(part))
+    bytes.contains(&b'/')
+        && bytes
+            .split(|byte| matches!(byte, b'/' | b':'))
+            .all(|part| is_wordy(part) || short(part) || digits(part))
 }
 
 /// Words joined as people join them: `hashedPassword`, `new-password`, `TOKEN_TYPE`, with at most a number at the end.
@@ -376,6 +390,15 @@ fn is_sentence(bytes: &[u8]) -> bool {
     let known = |word: &[u8]| SENTENCE.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
     let words: Vec<&[u8]> = words.filter(|word| !word.is_empty()).collect();
     words.iter().any(|word| known(word)) || words.len() > 10
+}
+
+/// A dozen words or more, all neither short nor long. What is judged may end within the last one.
+fn is_seed(bytes: &[u8]) -> bool {
+    let words: Vec<&[u8]> = bytes.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).collect();
+    let small = |word: &&[u8]| word.len() <= 8 && word.iter().all(u8::is_ascii_lowercase);
+    words.len() >= 12
+        && words.iter().all(small)
+        && words[..words.len() - 1].iter().all(|word| word.len() >= 3)
 }
 
 /// Whether one of `words` (lower case, sorted) occurs in it.

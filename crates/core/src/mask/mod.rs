@@ -13,6 +13,7 @@ mod commands;
 pub mod json;
 mod judge;
 mod names;
+mod noise;
 pub mod paranoid;
 mod pem;
 mod recognize;

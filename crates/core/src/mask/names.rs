@@ -9,6 +9,10 @@ pub enum Kind {
     Secret,
     /// Some key; many are harmless, so the value must clearly be random.
     Key,
+    /// `acme_key`, not in capitals: like [`Kind::Key`], but the value must be as random as a vendor makes it.
+    QuietKey,
+    /// The words of which a wallet is made.
+    Seed,
     /// `Authorization`: a scheme, then the secret.
     Authorization,
     /// `Cookie`: names and values.
@@ -47,6 +51,10 @@ pub const NAME_ENDS: &[NameEnd] = ends! {
     "KEYPASS", Password, true, "-keypass «{a12}»", "-keypass file";
     "SSHPASS", Password, true, "SSHPASS=«{p12}»", "SSHPASS=$P";
     "ROOTPW", Password, true, "rootpw «{a12}»", "rootpw none";
+    "DBPASS", Password, true, "--dbpass=«{a12}»", "dbpass=$P";
+    "USERPASS", Password, true, "userpass: «{a12}»", "userpass: true";
+    "ROOTPASS", Password, true, "rootpass=«{a12}»", "rootpass=";
+    "ADMINPASS", Password, true, "adminpass=«{a12}»", "adminpass=None";
     "PASS", Password, false, "SMTP_PASS=«{p12}»", "--- PASS: TestLogin (0.00s)";
     "PWD", Password, false, "MYSQL_PWD=«{p12}»", "OLDPWD=/home/me/x1";
     "PSK", Password, false, "psk=\"«{p12}»\"", "psk=none";
@@ -85,6 +93,8 @@ pub const NAME_ENDS: &[NameEnd] = ends! {
     "SECRETBODY", Secret, true, "secret-body=«{a40}»", "secret_body=body";
     "JSESSIONID", Secret, true, "JSESSIONID=«{A32}»", "JSESSIONID=none";
     "PHPSESSID", Secret, true, "PHPSESSID=«{l26}»", "PHPSESSID=phpsessid";
+    "MNEMONIC", Seed, true, "MNEMONIC=\"«lake fox river moon cup tree sun road bird hill cat door»\"", "Mnemonic: \"insert after a line\"";
+    "SEEDPHRASE", Seed, true, "seed_phrase: '«lake fox river moon cup tree sun road bird hill cat door»'", "seed_phrase: str";
     "KEY", Key, false, "OPENAI_KEY=«{a40}»", "CACHE_KEY=«»{a40}";
     "AUTHORIZATION", Authorization, true, "Authorization: Bearer «{a40}»", "Authorization: required";
     "COOKIE", Cookie, false, "Cookie: session=«{a32}»", "Cookie: lang=en";
@@ -122,6 +132,18 @@ pub const HARMLESS: &[&str] = &[
     "SORTKEY",
     "PARTITIONKEY",
     "HOSTKEY",
+    "GPGKEY",
+    "FILEKEY",
+    "IMAGEKEY",
+    "CONTENTKEY",
+    "HASHKEY",
+    "LOCKKEY",
+    "ROWKEY",
+    "STATEKEY",
+    "ASSETKEY",
+    "BUCKETKEY",
+    "FINGERPRINTKEY",
+    "WEBSOCKETKEY",
     "IDEMPOTENCYKEY",
     "OBJECTKEY",
     "GROUPKEY",
@@ -215,7 +237,8 @@ pub fn may_matter(bytes: &[u8], end: usize) -> bool {
 fn without_number(bytes: &[u8], end: usize) -> usize {
     let digits = bytes[..end].iter().rev().take(4).take_while(|byte| byte.is_ascii_digit()).count();
     let end = end - digits;
-    if digits > 0 && bytes[..end].ends_with(b"_") { end - 1 } else { end }
+    let joint = digits > 0 && end > 0 && matches!(bytes[end - 1], b'_' | b' ');
+    end - usize::from(joint)
 }
 
 /// Where a name ends without its suffix from [`SUFFIXES`].
@@ -237,11 +260,16 @@ fn ending(compact: &Compact, end: usize, name: &[u8]) -> Option<Kind> {
     if HARMLESS.iter().any(|harmless| compact.ends_with(end, harmless, true)) {
         return None;
     }
-    // `key` alone, `sortKey`: only longer rows and the names of environment variables and of headers say enough.
+    // `key` alone, `sortKey`: only longer rows and the names of environment variables and of headers say enough. What
+    // joins its words by signs says something.
     let header = matches!(name, [b'x' | b'X', b'-', ..]);
     let variable = name.iter().all(|byte| !byte.is_ascii_lowercase()) && end > row.end.len();
     let loud = header || variable || row.end != "KEY";
-    (row.kind != Kind::Key || loud).then_some(row.kind)
+    let quiet = name.len() > 6 && matches!(name[name.len() - 4], b'_' | b'-');
+    match row.kind {
+        Kind::Key if !loud => quiet.then_some(Kind::QuietKey),
+        kind => Some(kind),
+    }
 }
 
 #[inline(always)]
@@ -285,7 +313,7 @@ pub fn may_end_before_blank(tail: [u8; 4]) -> bool {
 const LETTERS: usize = 32;
 const TAIL_WORDS: usize = LETTERS * LETTERS * LETTERS / 64;
 /// Names that matter because of what is beside or below them.
-pub const SPECIAL: &[&str] = &["VALUE", "DEFAULT", "DATA", "THIN"];
+pub const SPECIAL: &[&str] = &["VALUE", "DEFAULT", "DATA", "THIN", "KTY"];
 
 static TAILS: [u64; TAIL_WORDS] = {
     let mut tails = [0; TAIL_WORDS];

@@ -1,7 +1,7 @@
 //! Secrets of one kind each, recognized where the scan has found a beginning.
 
 use crate::mask::Secret;
-use crate::mask::assign::{second_string, value_from};
+use crate::mask::assign::{argument, name_before, value_from};
 use crate::mask::bytes::{
     begins_word, is_blank, is_quote, line_end, run, run_up_to, starts_with_ignore_case,
 };
@@ -64,6 +64,15 @@ pub(super) fn prefixed(bytes: &[u8], at: usize, shape: &Shape) -> Option<Secret>
     if judged < least || judged > most {
         return None;
     }
+    // Base64 may contain any prefix that is made of letters only.
+    let base64 =
+        |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(|byte| matches!(byte, b'+' | b'/'));
+    if shape.place == Place::Word
+        && shape.prefix.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && (base64(at.checked_sub(1)) || base64(Some(start + judged)))
+    {
+        return None;
+    }
     let secret = &bytes[start..start + judged];
     // Real keys are random: words joined by dashes, or one letter repeated, are examples in a text.
     let random = secret.iter().any(u8::is_ascii_digit) || mixed_case(secret);
@@ -108,15 +117,21 @@ pub(super) fn discord(bytes: &[u8], at: usize) -> Option<Secret> {
     if fits { Secret::new("discord-token", at..at + first + 8 + third) } else { None }
 }
 
+/// `SK…` is a key. `AC…` is the name of an account, and the string beside it is the key.
 pub(super) fn twilio(bytes: &[u8], at: usize) -> Option<Secret> {
     let hex = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
-    let length = run_up_to(bytes, at + 2, 40, hex);
-    let ends = !bytes.get(at + 34).copied().is_some_and(|byte| byte.is_ascii_alphanumeric());
-    if bytes[at..].starts_with(b"SK") && length == 32 && ends {
-        Secret::new("twilio-key", at..at + 34)
-    } else {
-        None
+    let is_hex = |from: usize| {
+        run_up_to(bytes, from, 40, hex) == 32
+            && !bytes.get(from + 32).copied().is_some_and(|byte| byte.is_ascii_alphanumeric())
+    };
+    if !is_hex(at + 2) {
+        return None;
     }
+    if bytes[at] == b'S' {
+        return Secret::new("twilio-key", at..at + 34);
+    }
+    let start = at + 34 + run_up_to(bytes, at + 34, 16, |byte| !byte.is_ascii_alphanumeric());
+    if start > at + 34 && is_hex(start) { Secret::new("twilio-key", start..start + 32) } else { None }
 }
 
 /// `Bearer` and something too random to be a word, in any context.
@@ -153,10 +168,10 @@ pub(super) fn cookie_jar(bytes: &[u8], at: usize) -> Option<Secret> {
     if likely { Secret::new("cookie", start..start + length) } else { None }
 }
 
-/// `login("user", "SECRET")`
+/// `login("user", "SECRET")`, `jwt.sign(claims, "SECRET")`
 pub(super) fn call(bytes: &[u8], at: usize) -> Option<Secret> {
     let row = CALLS.iter().find(|row| bytes[at..].starts_with(row.words.as_bytes()))?;
-    second_string(bytes, at + row.words.len(), Style::Beside)
+    argument(bytes, at + row.words.len(), row.argument, Style::Beside)
 }
 
 /// `echo SECRET | program --password-stdin`, with the word that says so at `at`.
@@ -182,8 +197,9 @@ pub(super) fn piped(bytes: &[u8], at: usize) -> Option<Secret> {
 pub(super) fn phrase(bytes: &[u8], at: usize) -> Option<Secret> {
     let mut phrases = PHRASES.iter().filter(|phrase| starts_with_ignore_case(&bytes[at..], phrase.words));
     phrases.find_map(|phrase| {
-        let value = value_from(bytes, at + phrase.words.len()).filter(|value| value.quoted)?;
-        if is_secret(Kind::Password, Style::Env, &value.judged(bytes)) {
+        let value = value_from(bytes, at + phrase.words.len())?;
+        let style = if value.quoted { Style::Env } else { Style::Beside };
+        if is_secret(Kind::Password, style, &value.judged(bytes)) {
             Secret::new("password", value.span)
         } else {
             None
@@ -224,6 +240,16 @@ pub(super) fn kubernetes_value(bytes: &[u8], at: usize, data: &Range<usize>) -> 
     let text = &bytes[value.span.start..end.min(value.span.start + 64)];
     let likely = end <= data.end && text.len() >= 4 && !stands_for_a_value(text);
     if likely { Secret::new("secret", value.span.start..end) } else { None }
+}
+
+/// One of the private numbers of a key in JSON, or the whole of a shared one.
+pub(super) fn jwk_value(bytes: &[u8], at: usize) -> Option<Secret> {
+    const PRIVATE: &[&[u8]] = &[b"d", b"p", b"q", b"dp", b"dq", b"qi", b"k"];
+    let name = name_before(bytes, at).filter(|name| PRIVATE.contains(&&bytes[name.span.clone()]))?;
+    let value = value_from(bytes, at + 1).filter(|value| name.quoted && value.quoted)?;
+    let text = &bytes[value.span.clone()];
+    let likely = text.len() >= 20 && text.iter().all(|byte| Alphabet::Word.has(*byte)) && !is_wordy(text);
+    if likely { Secret::new("private-key", value.span) } else { None }
 }
 
 pub(super) fn mixed_case(secret: &[u8]) -> bool {

@@ -3,15 +3,16 @@
 
 use crate::mask::assign::{self, Found, NameAt, name_before, value_from};
 use crate::mask::beginnings::{
-    BEGINNINGS, Begins, FOURS, NAME_END, Other, SEPARATOR, SIGN, STARTS, WORD, sum,
+    BEGINNINGS, Begins, FOURS, JOINT, NAME_END, Other, SEPARATOR, SIGN, STARTS, WORD, sum,
 };
 use crate::mask::bytes::{begins_word, is_blank, is_name_byte, is_quote, line_end, run, run_up_to};
 use crate::mask::commands::{COMMANDS, Form};
 use crate::mask::judge::{Style, is_secret};
 use crate::mask::names::{Kind, kind_of, may_end_before_blank, may_matter};
+use crate::mask::noise::{self, Joints};
 use crate::mask::recognize::{
-    bearer, call, cookie_jar, discord, indented_end, is_about_a_kubernetes_secret, kubernetes_value, phrase,
-    piped, prefixed, third_word, twilio,
+    bearer, call, cookie_jar, discord, indented_end, is_about_a_kubernetes_secret, jwk_value,
+    kubernetes_value, phrase, piped, prefixed, third_word, twilio,
 };
 use crate::mask::shapes::{Alphabet, MIDDLES, Middle, SHAPES};
 use crate::mask::{Secret, address, pem};
@@ -25,11 +26,13 @@ enum Stretch {
     Cookies(Range<usize>),
     /// The `data` of a Kubernetes secret.
     Kubernetes(Range<usize>),
+    /// The fields of a key in JSON, after its `kty`.
+    Jwk(Range<usize>),
 }
 
 impl Stretch {
     fn span(&self) -> &Range<usize> {
-        let (Stretch::Cookies(span) | Stretch::Kubernetes(span)) = self;
+        let (Stretch::Cookies(span) | Stretch::Kubernetes(span) | Stretch::Jwk(span)) = self;
         span
     }
 }
@@ -51,6 +54,7 @@ pub struct Scan<'a> {
     kubernetes: Option<bool>,
     /// No JWT begins before this.
     not_a_jwt: usize,
+    joints: Joints,
 }
 
 impl<'a> Scan<'a> {
@@ -64,6 +68,7 @@ impl<'a> Scan<'a> {
             command: None,
             kubernetes: None,
             not_a_jwt: 0,
+            joints: Joints::default(),
         }
     }
 
@@ -83,10 +88,11 @@ impl<'a> Scan<'a> {
         self.base += at;
         self.at = 0;
         self.not_a_jwt = self.not_a_jwt.saturating_sub(at);
+        self.joints.restart_at(at);
         // A program's name before this point still counts for what follows.
         self.command = self.command.map(|(row, end)| (row, end.saturating_sub(at)));
         if let Some(stretch) = &mut self.stretch {
-            let (Stretch::Cookies(span) | Stretch::Kubernetes(span)) = stretch;
+            let (Stretch::Cookies(span) | Stretch::Kubernetes(span) | Stretch::Jwk(span)) = stretch;
             *span = span.start.saturating_sub(at)..span.end.saturating_sub(at);
         }
     }
@@ -118,14 +124,29 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn next_candidate(&self) -> Option<(usize, u8)> {
+    fn next_candidate(&mut self) -> Option<(usize, u8)> {
         let mut at = self.at;
+        let joint = self.joints.next(self.bytes, at);
+        // Only up to the pair that begins there.
+        let bytes = &self.bytes[..self.bytes.len().min(joint.saturating_add(2))];
         // Asked for once, and not for every byte, whether they are there.
         let starts: &[[u8; 256]; 256] = &STARTS;
+        let what_at = |pair: &[u8]| starts[usize::from(pair[0])][usize::from(pair[1])];
         loop {
-            let pairs = self.bytes.get(at..)?.windows(2);
-            at += pairs.into_iter().position(|pair| starts[pair[0] as usize][pair[1] as usize] != 0)?;
-            let what = self.second_check(at, starts[self.bytes[at] as usize][self.bytes[at + 1] as usize]);
+            let rest = bytes.get(at..).unwrap_or_default();
+            // Most pairs that begin a word are ruled out by the next two bytes, without leaving the loop.
+            let found = rest.windows(4).position(|four| match what_at(four) {
+                0 => false,
+                WORD => begins_some_word([four[0], four[1], four[2], four[3]]),
+                _ => true,
+            });
+            let last = rest.len().saturating_sub(3);
+            let pair = || rest[last..].windows(2).position(|pair| what_at(pair) != 0).map(|pair| last + pair);
+            let Some(skipped) = found.or_else(pair) else {
+                return (joint < bytes.len()).then_some((joint, JOINT));
+            };
+            at += skipped;
+            let what = self.second_check(at, what_at(&bytes[at..])) | if at == joint { JOINT } else { 0 };
             if what != 0 {
                 return Some((at, what));
             }
@@ -138,11 +159,8 @@ impl<'a> Scan<'a> {
     fn second_check(&self, at: usize, mut what: u8) -> u8 {
         let bytes = self.bytes;
         if what & WORD != 0 {
-            let four = bytes
-                .get(at..at + 4)
-                .map_or(0, |four| u32::from_be_bytes([four[0], four[1], four[2], four[3]]));
-            let sum = sum(four);
-            if FOURS[sum / 64] >> (sum % 64) & 1 == 0 {
+            let four = bytes.get(at..at + 4).map_or([0; 4], |four| [four[0], four[1], four[2], four[3]]);
+            if !begins_some_word(four) {
                 what &= !WORD;
             }
         }
@@ -167,6 +185,10 @@ impl<'a> Scan<'a> {
         let bytes = self.bytes;
         // The signs of an address and of a bot's token.
         if bytes[at] == b':' && matches!(bytes[at + 1], b'/' | b'\\' | b'A' | b'5' | b'*') {
+            return true;
+        }
+        // A line of its own may follow.
+        if bytes[at] == b':' && bytes[at + 1] == b'\n' {
             return true;
         }
         if bytes[at] == b'%' && bytes.get(at + 3) == Some(&b'%') {
@@ -209,13 +231,17 @@ impl<'a> Scan<'a> {
         if secret.is_none() && what & WORD != 0 {
             secret = self.at_word(at);
         }
+        if secret.is_none() && what & JOINT != 0 {
+            secret = noise::named(self.bytes, at);
+        }
         secret
     }
 
     fn at_sign(&mut self, at: usize) -> Option<Secret> {
         let bytes = self.bytes;
-        let middle = MIDDLES.iter().filter(|row| bytes[at..].starts_with(row.marker.as_bytes()));
-        if let Some(secret) = middle.into_iter().find_map(|row| self.middle(at, row)) {
+        let mut middles =
+            MIDDLES.iter().filter(|row| row.marker.len() < 4 && row.marker.as_bytes()[0] == bytes[at]);
+        if let Some(secret) = middles.find_map(|row| self.middle(at, row)) {
             return Some(secret);
         }
         match bytes[at] {
@@ -229,13 +255,18 @@ impl<'a> Scan<'a> {
     }
 
     fn middle(&self, at: usize, row: &Middle) -> Option<Secret> {
+        if !self.bytes[at..].starts_with(row.marker.as_bytes()) {
+            return None;
+        }
         // Azure's marker follows a digit, which rules out nearly everything else.
         if row.marker == "Q~" && !at.checked_sub(1).is_some_and(|before| self.bytes[before].is_ascii_digit())
         {
             return None;
         }
         let (before, least, most) = row.before;
-        let back = self.bytes[..at].iter().rev().take(most + 1).take_while(|byte| before.has(**byte)).count();
+        // An equals sign before it belongs to its name.
+        let has = |byte: &&u8| before.has(**byte) && **byte != b'=';
+        let back = self.bytes[..at].iter().rev().take(most + 1).take_while(has).count();
         let (after, after_least, after_most) = row.after;
         let start = at + row.marker.len();
         let ahead =
@@ -261,6 +292,7 @@ impl<'a> Scan<'a> {
                 let found = match stretch {
                     Stretch::Cookies(list) if bytes[at] == b'=' => assign::cookie(bytes, at, list),
                     Stretch::Kubernetes(data) if bytes[at] == b':' => kubernetes_value(bytes, at, data),
+                    Stretch::Jwk(_) if bytes[at] == b':' => jwk_value(bytes, at),
                     _ => None,
                 };
                 if found.is_some() {
@@ -278,6 +310,7 @@ impl<'a> Scan<'a> {
                 if let Some(secret) = address::password(bytes, at)
                     .or_else(|| address::oracle(bytes, at))
                     .or_else(|| address::pgpass(bytes, at))
+                    .or_else(|| assign::below(bytes, at))
                 {
                     return Some(secret);
                 }
@@ -306,7 +339,7 @@ impl<'a> Scan<'a> {
             }
             _ => at..at + 1,
         };
-        if self.stretch.is_none() && self.opens_kubernetes_data(at) {
+        if self.stretch.is_none() && (self.opens_kubernetes_data(at) || self.opens_jwk(at)) {
             return None;
         }
         match assign::assigned(bytes, separator)? {
@@ -342,6 +375,18 @@ impl<'a> Scan<'a> {
             _ => indented_end(bytes, line_end(bytes, at, LONGEST_LINE)),
         };
         self.stretch = Some(Stretch::Kubernetes(at + 1..end));
+        true
+    }
+
+    /// `"kty":`, the first field of a key in JSON.
+    fn opens_jwk(&mut self, at: usize) -> bool {
+        let bytes = self.bytes;
+        let named = |name: NameAt| name.quoted && &bytes[name.span] == b"kty";
+        if bytes[at] != b':' || !name_before(bytes, at).is_some_and(named) {
+            return false;
+        }
+        let length = run_up_to(bytes, at, 8 << 10, |byte| byte != b'}');
+        self.stretch = Some(Stretch::Jwk(at + 1..at + length));
         true
     }
 
@@ -437,6 +482,7 @@ impl<'a> Scan<'a> {
             .filter(|start| head & start.mask == start.head)
             .find_map(|start| match start.what {
                 Begins::Shape(row) => prefixed(bytes, at, &SHAPES[row]),
+                Begins::Middle(row) => self.middle(at, &MIDDLES[row]),
                 Begins::Other(Other::Jwt) => self.jwt(at),
                 _ if !begins_word(bytes, at) => None,
                 Begins::Program(row) => self.program(at, row),
@@ -538,6 +584,12 @@ impl<'a> Scan<'a> {
             }
         }
     }
+}
+
+#[inline(always)]
+fn begins_some_word(four: [u8; 4]) -> bool {
+    let sum = sum(u32::from_be_bytes(four));
+    FOURS[sum / 64] >> (sum % 64) & 1 == 1
 }
 
 /// The length of the mask at the start of `rest`, if there is one.

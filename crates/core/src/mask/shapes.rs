@@ -27,8 +27,12 @@ pub enum Place {
 pub enum Alphabet {
     Digits,
     Hex,
+    /// [`Alphabet::Hex`] and `-`.
+    Uuid,
     /// Capitals and digits.
     Upper,
+    /// [`Alphabet::Upper`] and `-`.
+    Groups,
     /// Letters and digits.
     Alnum,
     /// Letters, digits, `_` and `-`.
@@ -51,7 +55,9 @@ impl Alphabet {
         match self {
             Alphabet::Digits => byte.is_ascii_digit(),
             Alphabet::Hex => byte.is_ascii_hexdigit(),
+            Alphabet::Uuid => byte.is_ascii_hexdigit() || byte == b'-',
             Alphabet::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            Alphabet::Groups => byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'-',
             Alphabet::Alnum => byte.is_ascii_alphanumeric(),
             Alphabet::Word => word,
             Alphabet::Dotted => word || matches!(byte, b'.' | b'~'),
@@ -86,6 +92,7 @@ pub const SHAPES: &[Shape] = shapes! {
     "langfuse-key", "sk-lf-", Word, 36, 36, Anywhere;
     "api-key", "sk-", Alnum, 32, MANY, Word;
     "mapbox-token", "sk.eyJ", Dotted, 40, MANY, Word;
+    "mapbox-token", "tk.eyJ", Dotted, 40, MANY, Word;
     "stripe-key", "sk_live_", Alnum, 16, MANY, Anywhere;
     "stripe-key", "sk_test_", Alnum, 16, MANY, Anywhere;
     "stripe-key", "rk_live_", Alnum, 16, MANY, Anywhere;
@@ -143,6 +150,7 @@ pub const SHAPES: &[Shape] = shapes! {
     "aws-session-token", "FwoGZXIvYXdz", Base64, 60, MANY, Anywhere;
     "aws-session-token", "FQoGZXIvYXdz", Base64, 60, MANY, Anywhere;
     "aws-bedrock-key", "ABSKQmVkcm9ja0FQSUtleS", Base64, 40, MANY, Anywhere;
+    "aws-bedrock-key", "ABSK", Base64, 100, MANY, Word;
     "google-key", "AIza", Word, 35, 35, Anywhere;
     "google-token", "ya29.", Dotted, 20, MANY, Anywhere;
     "google-token", "1//0", Word, 30, MANY, Word;
@@ -204,6 +212,8 @@ pub const SHAPES: &[Shape] = shapes! {
     "jina-key", "jina_", Word, 50, MANY, Word;
     "dropbox-token", "sl.", Dotted, 120, MANY, Word;
     "wakatime-key", "waka_", Word, 36, 36, Word;
+    "harness-token", "pat.", Dotted, 68, 68, Word;
+    "harness-token", "sat.", Dotted, 68, 68, Word;
     "airtable-token", "pat", Dotted, 79, 79, Word;
     "google-code", "4/0A", Word, 40, MANY, Word;
     "netlify-token", "nfp_", Alnum, 36, MANY, Word;
@@ -216,8 +226,13 @@ pub const SHAPES: &[Shape] = shapes! {
     "tailscale-key", "tskey-", Word, 20, MANY, Anywhere;
     "postman-key", "PMAK-", Word, 40, MANY, Anywhere;
     "newrelic-key", "NRAK-", Upper, 27, MANY, Anywhere;
+    "newrelic-key", "NRII-", Word, 25, 40, Word;
+    "newrelic-key", "NRIQ-", Word, 25, 40, Word;
+    "newrelic-key", "NRJS-", Hex, 19, 19, Word;
+    "newrelic-key", "NRBR-", Hex, 19, 19, Word;
     "contentful-token", "CFPAT-", Word, 40, MANY, Anywhere;
     "sourcegraph-token", "sgp_", Word, 40, MANY, Word;
+    "sourcegraph-token", "slk_", Hex, 64, 64, Word;
     "buildkite-token", "bkua_", Hex, 40, MANY, Word;
     "circleci-token", "CCIPAT_", Word, 40, MANY, Anywhere;
     "sonar-token", "squ_", Hex, 40, MANY, Word;
@@ -234,12 +249,68 @@ pub const SHAPES: &[Shape] = shapes! {
     "square-token", "sq0atp-", Word, 22, MANY, Anywhere;
     "square-token", "sq0csp-", Word, 40, MANY, Anywhere;
     "square-token", "EAAA", Word, 58, 64, Word;
-    "facebook-token", "EAAC", Alnum, 80, MANY, Word;
+    "facebook-token", "EAA", Alnum, 100, MANY, Word;
     "typeform-token", "tfp_", Word, 40, MANY, Word;
     "heroku-key", "HRKU-", Word, 36, MANY, Word;
-    "launchdarkly-key", "sdk-", Hex, 36, 36, Word;
+    "launchdarkly-key", "sdk-", Uuid, 36, 36, Word;
+    "launchdarkly-key", "api-", Uuid, 36, 36, Word;
     "openshift-token", "sha256~", Word, 43, 43, Word;
     "onepassword-token", "ops_eyJ", Base64, 100, MANY, Word;
+    "onepassword-key", "A3-", Groups, 36, 37, Word;
+    "adobe-secret", "p8e-", Word, 32, 32, Word;
+    "adafruit-key", "aio_", Alnum, 28, 28, Word;
+    "axiom-token", "xaat-", Uuid, 36, 36, Word;
+    "axiom-token", "xapt-", Uuid, 36, 36, Word;
+    "bitbucket-token", "BBDC-", Encoded, 40, 50, Word;
+    "clickhouse-key", "4b1d", Alnum, 38, 38, Word;
+    "cloudflare-token", "cfut_", Alnum, 40, MANY, Word;
+    "cloudflare-token", "cfat_", Alnum, 40, MANY, Word;
+    "cloudflare-token", "cfk_", Alnum, 40, MANY, Word;
+    "defined-key", "dnkey-", Word, 70, MANY, Word;
+    "docker-swarm-token", "SWMTKN-1-", Word, 60, MANY, Anywhere;
+    "e2b-key", "e2b_", Hex, 40, 40, Word;
+    "easypost-key", "EZAK", Alnum, 54, 54, Word;
+    "easypost-key", "EZTK", Alnum, 54, 54, Word;
+    "endor-key", "endr+", Alnum, 16, 16, Word;
+    "fireworks-key", "fw_", Alnum, 22, 24, Word;
+    "flutterwave-key", "FLWSECK-", Word, 34, 34, Word;
+    "flutterwave-key", "FLWSECK_TEST-", Word, 12, MANY, Word;
+    "frameio-token", "fio-u-", Word, 60, MANY, Word;
+    "infracost-key", "ico-", Alnum, 32, 32, Word;
+    "intra42-secret", "s-s4t2", Word, 67, 67, Word;
+    "klaviyo-key", "pk_", Hex, 34, 34, Word;
+    // Their names end like too many others to be in the table of names.
+    "vault-secret", "SECRET_ID=", Uuid, 36, 36, Address;
+    "vault-secret", "secret_id=", Uuid, 36, 36, Address;
+    "vault-secret", "secret_id\":\"", Uuid, 36, 36, Address;
+    "vault-secret", "secret_id\": \"", Uuid, 36, 36, Address;
+    "bitwarden-session", "BW_SESSION=", Base64, 86, 88, Address;
+    "bitwarden-session", "BW_SESSION=\"", Base64, 86, 88, Address;
+    "bitwarden-session", "BW_SESSION=\\\"", Base64, 86, 88, Address;
+    "modal-token", "as-", Alnum, 22, 22, Word;
+    "octopus-key", "API-", Upper, 25, 32, Word;
+    "portainer-token", "ptr_", Base64, 43, 44, Word;
+    "prefect-key", "pnu_", Alnum, 36, 36, Word;
+    "prefect-key", "pnb_", Alnum, 36, 36, Word;
+    "razorpay-key", "rzp_live_", Alnum, 14, 14, Word;
+    "razorpay-key", "rzp_test_", Alnum, 14, 14, Word;
+    "readme-key", "rdme_", Alnum, 60, MANY, Word;
+    "robinhood-key", "rh-api-", Uuid, 36, 36, Word;
+    "runpod-key", "rpa_", Alnum, 40, MANY, Word;
+    "scalingo-token", "tk-us-", Word, 48, 48, Word;
+    "settlemint-token", "sm_aat_", Alnum, 16, 16, Word;
+    "settlemint-token", "sm_pat_", Alnum, 16, 16, Word;
+    "settlemint-token", "sm_sat_", Alnum, 16, 16, Word;
+    "stackhawk-key", "hawk.", Dotted, 41, 41, Word;
+    "trigger-key", "tr_prod_", Alnum, 20, MANY, Word;
+    "trigger-key", "tr_stg_", Alnum, 20, MANY, Word;
+    "trigger-key", "tr_dev_", Alnum, 20, MANY, Word;
+    "twitter-token", "AAAAAAAAAAAAAAAAAAAAA", Encoded, 60, 100, Word;
+    "ubidots-token", "BBFF-", Alnum, 30, 36, Word;
+    "voiceflow-key", "VF.", Dotted, 41, 44, Word;
+    "yandex-token", "t1.", Dotted, 150, MANY, Word;
+    "yandex-key", "AQVN", Word, 35, 40, Word;
+    "zoho-token", "1000.", Dotted, 65, 65, Word;
     "age-key", "AGE-SECRET-KEY-1", Upper, 50, MANY, Anywhere;
     // The base64 of `-----BEGIN … PRIVATE KEY`, as kubeconfig files and CI variables hold it.
     "private-key", "LS0tLS1CRUdJTiBQUklWQVRF", Base64, 20, MANY, Anywhere;
@@ -272,6 +343,15 @@ pub const SHAPES: &[Shape] = shapes! {
     "webhook", "maker.ifttt.com/trigger/", Path, 40, MANY, Address;
     "webhook", "events.pagerduty.com/integration/", Path, 30, MANY, Address;
     "webhook", "hooks.chime.aws/incomingwebhooks/", Path, 36, MANY, Address;
+    "webhook", ".tines.com/webhook/", Path, 60, MANY, Address;
+    "webhook", ".make.com/", Alnum, 30, 40, Address;
+    "webhook", "hc-ping.com/", Uuid, 36, 36, Address;
+    // The key of a service that has it in its addresses.
+    "api-key", "?appid=", Hex, 32, 32, Address;
+    "api-key", "&appid=", Hex, 32, 32, Address;
+    "api-key", ".infura.io/v3/", Hex, 32, 32, Address;
+    "api-key", ".alchemy.com/v2/", Word, 32, 32, Address;
+    "api-key", ".quiknode.pro/", Hex, 40, 40, Address;
 };
 
 /// A secret that is recognized by a marker in its middle.
@@ -297,11 +377,30 @@ macro_rules! middles {
     };
 }
 
+/// Markers of four letters or more are found as words are, shorter ones as signs.
 pub const MIDDLES: &[Middle] = middles! {
     "telegram-token", ":AA", (Digits, 8, 10), (Word, 32, 36), "{d10}:AA{w33}", "12:30:AA{w33}";
     "azure-secret", "Q~", (Dotted, 4, 4), (Dotted, 31, 34), "aB38Q~{w34}", "FAQ~{w10}";
     "mailchimp-key", "-us", (Hex, 32, 32), (Digits, 1, 2), "{h32}-us19", "build-us1";
     "terraform-token", ".atlasv1.", (Alnum, 14, 14), (Word, 60, usize::MAX), "{a14}.atlasv1.{w64}", "x.atlasv1.y";
+    "salesforce-token", "!AQ", (Alnum, 15, 15), (Dotted, 80, usize::MAX), "00D{a12}!AQ{w94}", "WOW!AQ{w94}";
+    "firebase-token", ":APA91b", (Word, 7, 30), (Word, 100, usize::MAX), "{w22}:APA91b{w134}", "x:APA91b{w20}";
+    "maxmind-key", "_mmk", (Word, 36, 36), (Word, 0, 0), "{a6}_{a29}_mmk", "get_mmk";
+    "newrelic-key", "FFFFNRAL", (Alnum, 32, 36), (Alnum, 0, 0), "{h36}FFFFNRAL", "0xFFFFNRAL";
+    "newrelic-key", "-NRMA", (Alnum, 42, 42), (Alnum, 0, 0), "eu01xx{h36}-NRMA", "{h40}-NRMA";
+    // The letters by which Azure's keys of each service can be told from other base64.
+    "azure-key", "+ASt", (Base64, 76, 76), (Base64, 8, 8), "{b76}+ASt{a6}==", "{b70}+ASt{a6}==";
+    "azure-key", "+ABa", (Base64, 76, 76), (Base64, 8, 8), "{b76}+ABa{a6}==", "{b70}+ABa{a6}==";
+    "azure-key", "ACDb", (Base64, 76, 76), (Base64, 8, 8), "{b76}ACDb{a6}==", "{b70}ACDb{a6}==";
+    "azure-key", "+ASb", (Base64, 33, 33), (Base64, 7, 7), "{b33}+ASb{a6}=", "{b30}+ASb{a6}=";
+    "azure-key", "+AEh", (Base64, 33, 33), (Base64, 7, 7), "{b33}+AEh{a6}=", "{b30}+AEh{a6}=";
+    "azure-key", "AIoT", (Base64, 33, 33), (Base64, 7, 7), "{b33}AIoT{a6}=", "{b30}AIoT{a6}=";
+    "azure-key", "AzCa", (Base64, 33, 33), (Base64, 7, 7), "{b33}AzCa{a6}=", "{b30}AzCa{a6}=";
+    "azure-key", "+ACR", (Base64, 42, 42), (Alnum, 6, 6), "{b42}+ACR{a6}", "{b40}+ACR{a6}";
+    "azure-key", "AzFu", (Encoded, 44, 44), (Encoded, 5, 8), "{w44}AzFu{a6}==", "{w40}AzFu{a6}==";
+    "azure-key", "AzSe", (Alnum, 42, 42), (Alnum, 6, 6), "{a42}AzSe{a6}", "{a40}AzSe{a6}";
+    "azure-key", "AZDO", (Alnum, 76, 76), (Alnum, 4, 4), "{a76}AZDO{a4}", "{a70}AZDO{a4}";
+    "azure-key", "ACOG", (Alnum, 76, 76), (Alnum, 4, 4), "{a76}ACOG{a4}", "{a70}ACOG{a4}";
 };
 
 /// The schemes between an `Authorization` and its secret.

@@ -327,15 +327,19 @@ fn rows(data: &str) -> Vec<(String, String)> {
 
 /// The sets, each written before anybody looked at what the tables then missed of it, and one of how many rows may be
 /// wrong. The promise is one in twenty; sets that the tables were mended with are held to more.
-const SECRETS: [(&str, &str, usize); 3] = [
+const SECRETS: [(&str, &str, usize); 5] = [
     ("the first", include_str!("secrets.txt"), 50),
     ("by attack", include_str!("attack_secrets.txt"), 50),
     ("forecast", include_str!("forecast_secrets.txt"), 20),
+    ("wide", include_str!("wide_secrets.txt"), 50),
+    ("blind", include_str!("blind_secrets.txt"), 40),
 ];
-const LOOKALIKES: [(&str, &str, usize); 3] = [
+const LOOKALIKES: [(&str, &str, usize); 5] = [
     ("the first", include_str!("lookalikes.txt"), 50),
     ("by attack", include_str!("attack_lookalikes.txt"), 50),
     ("forecast", include_str!("forecast_lookalikes.txt"), 50),
+    ("wide", include_str!("wide_lookalikes.txt"), 50),
+    ("blind", include_str!("blind_lookalikes.txt"), 50),
 ];
 
 /// The ways one text reaches the store, each with its name and the text to be masked.
@@ -446,14 +450,57 @@ fn every_row_masks_what_it_must_and_nothing_else() {
 }
 
 #[test]
+fn noise_after_a_short_name_is_masked_and_what_only_looks_like_it_is_kept() {
+    let masked = [
+        "acme_{a36}",
+        "acme-{a40}",
+        "ACME_{a34}",
+        "acme_prod_{l48}",
+        "acme_live_{h40}",
+        "acme_secret_{a24}",
+        "token={}acme_{w44}=",
+        "{h32}-{h8}-{h8}",
+    ];
+    let kept = [
+        "acme_{a24}",
+        "acme_{h64}",
+        "acme-{h8}-{h4}-{h4}-{h4}-{h12}",
+        "linux-cargo-{h64}",
+        "chatcmpl-{a36}",
+        "pk_{}live_{a48}",
+        "sha512-{a48}",
+        "resp_{h48}",
+        "dist/assets/main_{a36}.js",
+        "x.py,sha256=acme_{a36},120",
+        "lic-{h24}EXAMPLE",
+        "build-{h8}-{h4}-{h4}-{h4}-EXAMPLE11111",
+        "nvvm_mma_m16n8k16_row_col_satfinite_f16_f32_f16_f32",
+        "sz_xXF86VidModeSwitchToModeAndLineReplies",
+        "photo_{a36}.jpg",
+        "test_ParsesHttp2FramesWithAnEmptyPayloadAndNoError",
+        "is_about_a_name_with_many_words_and_2_numbers_in_4_places",
+        "NiceComponent_{a36}",
+    ];
+    let mut noise = Noise(9);
+    for row in masked {
+        let text = format!("see {} there", noise.expand(row));
+        assert!(!crate::mask::text(&text).contains(&text[12..text.len() - 8]), "{text}");
+    }
+    for row in kept {
+        let text = format!("see {} there", noise.expand(row));
+        assert_eq!(crate::mask::text(&text), text.as_str());
+    }
+}
+
+#[test]
 fn every_shape_masks_what_it_must_and_nothing_else() {
     let mut noise = Noise(5);
     for shape in SHAPES {
         let (least, most) = shape.length;
         let kind = match shape.alphabet {
             Alphabet::Digits => 'd',
-            Alphabet::Hex => 'h',
-            Alphabet::Upper => 'A',
+            Alphabet::Hex | Alphabet::Uuid => 'h',
+            Alphabet::Upper | Alphabet::Groups => 'A',
             _ => 'a',
         };
         let key = format!("{}{}", shape.prefix, noise.of(kind, least));
@@ -467,7 +514,7 @@ fn every_shape_masks_what_it_must_and_nothing_else() {
             assert!(!crate::mask::text(&long).contains(&mask), "{long} became {}", crate::mask::text(&long));
         }
         let glued = format!("xy{key}");
-        assert_eq!(crate::mask::text(&glued).contains("[masked:"), shape.place != Place::Word, "{glued}");
+        assert_eq!(crate::mask::text(&glued).contains(&mask), shape.place != Place::Word, "{glued}");
         let words = format!("{}{}", shape.prefix, "and-so-on-".repeat(20));
         assert_eq!(crate::mask::text(&words), words.as_str());
     }
