@@ -53,7 +53,7 @@ impl ReconcilerHost for LedgerHost {
     }
 
     fn hooks_wait(&self) -> bool {
-        headspace_platform::spool::Spool::open(&config::spool_dir()).pending().count > 0
+        headspace_platform::spool::Spool::open().pending().count > 0
     }
 
     fn knows(&self, session_id: &str) -> bool {
