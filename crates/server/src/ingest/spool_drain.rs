@@ -24,6 +24,7 @@ pub fn run(app: &Weak<AppState>) {
             return;
         }
         drain(&app, &mut spool);
+        app.keys.write_if_unwritten();
         app.reconciler.spool_was_read();
         drop(app);
         std::thread::sleep(DRAIN_EVERY);
