@@ -122,6 +122,7 @@ impl LedgerHost {
                 .map(|pid| ClientProcess { pid, start: place.claude_pid_start }),
             shared_in: place.cwd.as_deref().filter(|_| here && is_codex_daemon(agent)).map(PathBuf::from),
             resumed: agent.metrics.resumed,
+            hooked: agent.hooked,
             asked_commands: if here { asked_commands(agent) } else { Vec::new() },
             pane: place.tmux_pane.clone().filter(|_| here).map(|id| Pane {
                 socket: place
