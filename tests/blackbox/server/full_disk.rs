@@ -1,11 +1,13 @@
 //! A disk that is full or read-only, on a file system of its own: nothing is lost, and the board is shown.
 
-use headspace_test_support::{Home, Server, each_row, event, is_root, run, skip, wait_until};
+use headspace_platform::clock::WallClock;
+use headspace_test_support::{Home, Server, each_row, event, is_root, skip, wait_until};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
+use std::time::Duration;
 
 /// A small file system at a home's state directory.
 struct SmallDisk {
@@ -66,18 +68,13 @@ fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-fn prompt(text: &str) -> Value {
-    json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": "/p", "prompt": text})
-}
-
 /// The hook says nothing and exits 0, whatever becomes of the event.
-fn silent(said: &Output) {
+fn notify(home: &Home, text: &str) {
+    let event =
+        json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": "/p", "prompt": text});
+    let said = home.run_with(&["notify"], event.to_string());
     assert_eq!(said.status.code(), Some(0));
     assert!(said.stdout.is_empty() && said.stderr.is_empty(), "{said:?}");
-}
-
-fn notify(home: &Home, text: &str) {
-    silent(&home.run_with(&["notify"], prompt(text).to_string()));
 }
 
 /// Files below `dir` whose name ends like this.
@@ -281,9 +278,26 @@ fn a_server_whose_disk_was_full_says_when_there_is_room_again() {
     server.hook("stop", event("s", json!({"last_assistant_message": "Done."})));
 }
 
-/// The short way hands over what no server took, as everywhere; this one has no server at all and no room anywhere.
+/// What a transcript says is read once: it must not be forgotten because it could not be stored.
 #[test]
-fn a_hook_that_finds_room_nowhere_is_silent() {
+fn a_session_that_was_found_while_the_disk_was_full_is_shown_when_there_is_room() {
+    let Some((home, disk)) = home_on_a_small_disk("16m") else { return };
+    let line = json!({"type": "user", "uuid": "u1", "isSidechain": false, "cwd": home.at("project"),
+        "timestamp": headspace_core::stamp::Stamp::now(), "entrypoint": "cli", "message": {"content": "look around"}});
+    home.write(".claude/projects/-project/found.jsonl", format!("{line}\n"));
+    disk.fill();
+    let server = home.serve();
+    // Longer than what else keeps it from being stored may last: it is the time itself that has to pass.
+    std::thread::sleep(Duration::from_secs(7));
+    assert_eq!(server.get("/api/agents")["agents"], json!([]));
+    disk.make_room();
+    wait_until("the session", || server.get("/api/agents")["agents"][0]["session_id"] == "found");
+    server.stop();
+}
+
+/// A server that can write nothing ends in order, too.
+#[test]
+fn a_hook_that_finds_room_nowhere_is_silent_and_a_server_can_be_stopped() {
     let Some((mut home, disk)) = home_on_a_small_disk("1m") else { return };
     disk.fill();
     home.unset("XDG_RUNTIME_DIR");
@@ -291,7 +305,8 @@ fn a_hook_that_finds_room_nowhere_is_silent() {
     let Some(second) = SmallDisk::at(full.clone(), "64k") else { return };
     second.fill();
     home.set("XDG_RUNTIME_DIR", &full);
-    silent(&run(home.command(&["notify"]), prompt("lost").to_string()));
+    notify(&home, "lost");
     assert_eq!(files_below(&full, ".event"), Vec::<PathBuf>::new());
     assert_eq!(files_below(&full, ".tmp"), Vec::<PathBuf>::new(), "nothing half is left");
+    home.serve().stop();
 }

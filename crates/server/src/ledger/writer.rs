@@ -6,7 +6,7 @@
 use crate::http::sse::Message;
 use crate::ledger::queue::Taken;
 use crate::ledger::snapshot::Snapshot;
-use crate::ledger::{Answer, AnswerPath, AnswerTo, Job, Ledger, Receipt, Unavailable};
+use crate::ledger::{Answer, AnswerPath, AnswerTo, Job, Ledger, Receipt, Trouble, Unavailable};
 use anyhow::Result;
 use headspace_core::engine::Agent;
 use headspace_core::model::*;
@@ -118,7 +118,7 @@ impl Writer {
         let alone = std::mem::replace(&mut self.db, Connection::open_in_memory()?);
         *self.ledger.published.alone() = Some(alone);
         self.try_again = Some(Instant::now() + TRY_TO_WRITE_EVERY);
-        self.ledger.published.set_trouble(Some(NO_ROOM.into()));
+        self.ledger.published.set_trouble(Some(Trouble { why: NO_ROOM.into(), is_no_room: true }));
         Ok(self)
     }
 
@@ -372,8 +372,9 @@ impl Writer {
         }
         self.ledger.counts().commit_failures.fetch_add(1, Ordering::Relaxed);
         self.note(&failure, "could not store events");
-        self.ledger.published.set_trouble(Some(format!("{failure:#}")));
-        if self.try_again.is_none() && store::read_only::is_no_room(&failure) {
+        let is_no_room = self.try_again.is_some() || store::read_only::is_no_room(&failure);
+        self.ledger.published.set_trouble(Some(Trouble { why: format!("{failure:#}"), is_no_room }));
+        if self.try_again.is_none() && is_no_room {
             self.look_for_room.get_or_insert(Instant::now() + TRY_TO_WRITE_EVERY);
         }
         // One job may be to blame: try each alone, unless there is no room for any.

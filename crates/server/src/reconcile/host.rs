@@ -83,11 +83,14 @@ impl ReconcilerHost for LedgerHost {
     }
 
     fn confirm(&self, mut submitted: Submitted) {
-        for _ in 0..SUBMIT_ATTEMPTS {
+        let mut attempts = 0;
+        while attempts < SUBMIT_ATTEMPTS {
             let stored = submitted.pending.drain(..).all(|pending| pending.wait().is_ok());
             if stored || self.ledger.is_closed() {
                 return;
             }
+            // A full disk may stay full for long. Nothing else can be stored meanwhile, so there is nothing to hold up.
+            attempts += u32::from(!self.ledger.has_no_room());
             std::thread::sleep(SUBMIT_PAUSE);
             submitted.pending = self.ledger.submit(submitted.events.clone(), AnswerPath::Direct);
         }
