@@ -79,15 +79,9 @@ impl Drop for Answering<'_> {
     }
 }
 
-/// Whether two open asks are exactly alike, so that a person may answer both at once: the same tool with the same input, and
-/// the same choices. Asks whose input is not known are never alike.
+/// Whether two open asks are exactly alike, so that a person may answer both at once: the server says so by their keys.
 pub fn are_alike(one: &InteractionView, other: &InteractionView) -> bool {
-    one.id != other.id
-        && one.kind == other.kind
-        && one.tool_name == other.tool_name
-        && one.input.is_some()
-        && one.input == other.input
-        && one.answer.can() == other.answer.can()
+    one.id != other.id && one.answer.alike().is_some() && one.answer.alike() == other.answer.alike()
 }
 
 fn server_start(client: &Client) -> Option<Stamp> {
@@ -102,28 +96,4 @@ pub fn status(client: &Client) -> Result<AnswerStatus> {
 /// Withdraws every key.
 pub fn lock_all(client: &Client) -> Result<()> {
     client.post_with_key("/api/answer/lock", &json!({"all": true}), "").map(drop)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ask(id: i64, input: Value, can: &[&str]) -> InteractionView {
-        serde_json::from_value(json!({
-            "id": id, "kind": "permission", "tool_name": "Bash", "text": "x", "opened_at": Stamp(1), "input": input,
-            "answer": {"can": can, "digest": "d", "state": "open", "by": null, "at": null},
-        }))
-        .unwrap()
-    }
-
-    #[test]
-    fn only_asks_with_the_same_known_input_and_choices_are_alike() {
-        let one = ask(1, json!({"command": "ls"}), &["allow", "deny"]);
-        assert!(are_alike(&one, &ask(2, json!({"command": "ls"}), &["allow", "deny"])));
-        assert!(!are_alike(&one, &one));
-        assert!(!are_alike(&one, &ask(2, json!({"command": "rm x"}), &["allow", "deny"])));
-        assert!(!are_alike(&one, &ask(2, json!({"command": "ls"}), &["deny"])));
-        let unknown = |id| ask(id, Value::Null, &["allow", "deny"]);
-        assert!(!are_alike(&unknown(1), &unknown(2)));
-    }
 }

@@ -575,6 +575,59 @@ fn a_session_without_hooks_is_discovered_by_its_status_file_and_its_dialog_needs
     assert!(sessions.turns(&agent).is_empty(), "the file makes no turns");
 }
 
+/// The process fits, and the session does not: what a file says about another session is not about this one.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_status_file_with_another_session_does_not_overrule_hooks() {
+    let mut sessions = Sessions::new();
+    wait_until("the settings to be read", || sessions.get("/hook/status")["hooks"] == "missing");
+    let client = FakeClient::new(&sessions);
+    let with = |more: Value| {
+        // A session without a transcript, whose hooks are not in the user's settings.
+        let mut body = json!({"transcript_path": null});
+        for (key, value) in client.hook().as_object().unwrap().iter().chain(more.as_object().unwrap()) {
+            body[key] = value.clone();
+        }
+        body
+    };
+    sessions.post("session-start", "s1", with(json!({"source": "startup"})));
+    let known = sessions.post("user-prompt-submit", "s1", with(json!({"prompt": "go"})))["agent_id"].clone();
+    client.says("s1", "busy", json!({}));
+    sessions.until("s1", |agent| agent["client_status"]["status"] == "busy");
+    client.says("another", "idle", json!({}));
+    // A file that is written later is read: then the first one was.
+    let later = FakeClient::new(&sessions);
+    later.says("later", "idle", json!({}));
+    sessions.until("later", idle);
+    assert!(working(&sessions.agent("s1").unwrap()));
+    assert!(sessions.agent("another").is_none());
+    client.says("s1", "idle", json!({}));
+    sessions.until("s1", idle);
+    // `/clear` of a client whose hooks are gone: the new session has a transcript where the client writes it.
+    let directory: String = sessions.home.at("project").display().to_string();
+    let directory: String =
+        directory.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let line = sessions.line("user", json!({"message": {"content": "a fresh start"}}));
+    append(&sessions.home.at(".claude/projects").join(directory).join("s2.jsonl"), line.as_bytes());
+    client.says("s2", "busy", json!({}));
+    let agent = sessions.until("s2", |agent| agent["client_status"]["status"] == "busy");
+    assert_eq!(agent["id"], known, "the same process, the same agent");
+    assert_eq!(agent["sessions"], json!(["s1", "s2"]));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_client_without_hooks_moves_to_another_session_with_its_file() {
+    let sessions = Sessions::new();
+    let client = FakeClient::new(&sessions);
+    client.says("s1", "busy", json!({}));
+    let before = sessions.until("s1", working);
+    // Right after `/clear` there is no transcript yet.
+    client.says("s2", "waiting", json!({"waitingFor": "input needed"}));
+    let after = sessions.until("s2", |agent| agent["status"] == "attention");
+    assert_eq!((&after["id"], &after["sessions"]), (&before["id"], &json!(["s1", "s2"])));
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn without_the_status_file_the_transcript_still_shows_an_interrupt() {

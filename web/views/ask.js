@@ -238,10 +238,9 @@ async function answer(ask, choice, more, node) {
 /** What can be said to several at once. */
 const TOGETHER = ['allow', 'deny'];
 
-/** The open asks of all agents that ask for exactly the same, and take the same answers. */
+/** The open asks of all agents that ask for exactly the same, and take the same answers: the server gives them the same key. */
 function alikeOf(ask) {
-  if (ask.kind !== 'permission') return [];
-  const same = (other) => other.kind === ask.kind && other.tool_name === ask.tool_name && other.text === ask.text && JSON.stringify(other.input) === JSON.stringify(ask.input) && String(other.answer?.can) === String(ask.answer.can) && (other.answer.state ?? 'open') === 'open';
+  const same = (other) => ask.answer.alike && other.answer?.alike === ask.answer.alike;
   return [...agents.values()].flatMap((agent) => agent.interactions.filter(same).map((each) => ({ agent, ask: each })));
 }
 

@@ -272,8 +272,8 @@ fn keep(config: Option<&Config>, delivery: &Delivery, slug: &str, body: &[u8], w
         Err(_) => body.into(),
     };
     let durability = config.map_or(Durability::Crash, |config| config.durability);
-    match Spool::open(&config::spool_dir()).append(delivery, slug, &body, durability) {
-        Ok(()) => debug_log::note(format_args!("{slug} spooled: {why}")),
+    match Spool::open().append(delivery, slug, &body, durability) {
+        Ok(path) => debug_log::note(format_args!("{slug} spooled: {why}; {}", path.display())),
         Err(error) => debug_log::note(format_args!("{slug} lost: {why}; {error:#}")),
     }
 }

@@ -105,9 +105,17 @@ pub fn read_text(path: &Path) -> std::io::Result<String> {
     String::from_utf8(read(path)?).map_err(|error| std::io::Error::new(ErrorKind::InvalidData, error))
 }
 
+/// What others must not do to a directory of ours.
+pub const OTHERS_WRITE: u32 = 0o022;
+
 /// Fails if another user can access what is ours, and says what to do. `Ok` if it does not exist.
 pub fn check_ours(path: &Path, forbidden: u32) -> Result<()> {
     let Ok(meta) = std::fs::metadata(path) else { return Ok(()) };
+    check_owner_and_mode(path, &meta, forbidden)
+}
+
+/// Like [`check_ours`], for what has been looked at already.
+pub fn check_owner_and_mode(path: &Path, meta: &std::fs::Metadata, forbidden: u32) -> Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
@@ -128,8 +136,30 @@ pub fn check_ours(path: &Path, forbidden: u32) -> Result<()> {
         }
     }
     #[cfg(not(unix))]
-    let _ = (meta, forbidden);
+    let _ = (path, meta, forbidden);
     Ok(())
+}
+
+/// Whether this error says that the disk takes nothing now: it is full, read-only or failing, or a quota or a limit is
+/// reached. It may take something later.
+pub fn is_no_room(error: &anyhow::Error) -> bool {
+    use ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    let io = |cause: &std::io::Error| {
+        matches!(cause.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem | FileTooLarge)
+            || cause.raw_os_error() == Some(FAILING_DISK)
+    };
+    error.chain().any(|cause| cause.downcast_ref().is_some_and(io))
+}
+
+/// Whether it belongs to our own user.
+pub fn is_ours(meta: &std::fs::Metadata) -> bool {
+    #[cfg(unix)]
+    return std::os::unix::fs::MetadataExt::uid(meta) == own_uid();
+    #[cfg(not(unix))]
+    {
+        let _ = meta;
+        true
+    }
 }
 
 /// Whether this open file is ours and no other user can read or change it. Costs nothing beyond opening it.
@@ -306,6 +336,11 @@ const UNKNOWN_CALL: i32 = libc::ENOSYS;
 #[cfg(not(unix))]
 const UNKNOWN_CALL: i32 = -1;
 
+#[cfg(unix)]
+const FAILING_DISK: i32 = libc::EIO;
+#[cfg(not(unix))]
+const FAILING_DISK: i32 = -1;
+
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 fn rename(from: &Path, to: &Path, how: Rename) -> std::io::Result<()> {
     use std::os::unix::ffi::OsStrExt;
@@ -380,6 +415,17 @@ pub fn resolve(path: &Path) -> Result<PathBuf> {
     anyhow::bail!("could not follow {}: too many symbolic links", path.display())
 }
 
+/// The path without symbolic links, as far as it exists: what is created there later has the same path.
+pub fn canonical_as_far_as_it_exists(path: &Path) -> PathBuf {
+    let known = |ancestor: &Path| {
+        let mut canonical = ancestor.canonicalize().ok()?;
+        // Joined part by part: nothing joined would be a slash.
+        canonical.extend(path.strip_prefix(ancestor).ok()?.components());
+        Some(canonical)
+    };
+    path.ancestors().find_map(known).unwrap_or_else(|| path.to_owned())
+}
+
 /// The path without `.` and `..`, by its spelling alone: for paths that need not exist here, and for labels. Where links matter,
 /// use the canonical path.
 pub fn lexically_normal(path: &Path) -> PathBuf {
@@ -427,6 +473,19 @@ fn keep_mode_and_owner(_: &fs::File, _: &std::fs::Metadata) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_path_is_the_same_before_and_after_its_end_exists() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        std::os::unix::fs::symlink(&dir, dir.join("link")).unwrap();
+        let canonical = |path: &str| canonical_as_far_as_it_exists(&dir.join(path)).into_os_string();
+        let before = canonical("link/a/b");
+        assert_eq!(before, dir.join("a/b").into_os_string());
+        std::fs::create_dir_all(dir.join("a/b")).unwrap();
+        assert_eq!([canonical("link/a/b"), canonical("a/b")], [before.clone(), before]);
+    }
 
     #[cfg(unix)]
     #[test]

@@ -31,7 +31,14 @@ pub fn id() -> Option<String> {
     files::private_dir(path.parent()?).ok()?;
     let id = new_id();
     match files::create_private(&path) {
-        Ok(mut file) => file.write_all(format!("{id}\n").as_bytes()).ok().map(|()| id),
+        Ok(mut file) => match file.write_all(format!("{id}\n").as_bytes()) {
+            Ok(()) => Some(id),
+            // The disk is full: the next event tries again.
+            Err(_) => {
+                let _ = std::fs::remove_file(&path);
+                None
+            }
+        },
         // Another hook was faster. It may not have written yet: the next event has the id.
         Err(_) => None,
     }

@@ -147,7 +147,11 @@ fn start_threads(app: &Arc<AppState>) -> Result<()> {
 fn listen_as_asked(options: &ServeOptions, config: &Config) -> Result<TcpListener> {
     let host = options.host.as_deref().unwrap_or(&config.host);
     let address = resolve(host, options.port.unwrap_or(config.port))?;
-    files::private_dir(&config::state_dir())?;
+    match files::private_dir(&config::state_dir()) {
+        // It is made when there is room.
+        Err(error) if files::is_no_room(&error) => {}
+        other => other?,
+    }
     if !address.ip().is_loopback() && config::token().is_none() {
         bail!(
             "could not listen on {host}: the whole network could connect, and there is no token yet; \
@@ -162,7 +166,8 @@ fn listen_as_asked(options: &ServeOptions, config: &Config) -> Result<TcpListene
 fn lock_store(path: &Path) -> Result<Option<store::lock::Lock>> {
     match store::lock::take(path) {
         Ok(lock) => Ok(Some(lock)),
-        Err(error) if path.exists() && is_no_room(&error) => Ok(None),
+        // Without a database, only what may pass by itself is worth waiting for. A missing permission is not.
+        Err(error) if files::is_no_room(&error) || (path.exists() && is_no_room(&error)) => Ok(None),
         Err(error) => Err(error).context("could not start"),
     }
 }
@@ -174,7 +179,7 @@ struct OpenedStore {
 }
 
 /// Opens the database. On a full or read-only disk it is opened for reading: the board still shows what is stored, and
-/// hooks keep their events in the spool.
+/// hooks keep their events in the spool. If there is no database yet, the board is empty.
 fn open_store(path: &Path) -> Result<OpenedStore> {
     let error = match open_or_restore(path) {
         Ok(db) => {
@@ -186,10 +191,14 @@ fn open_store(path: &Path) -> Result<OpenedStore> {
         Err(error) if is_no_room(&error) => error,
         Err(error) => return Err(error),
     };
-    let Ok(db) = store::read_only::open_alone(path) else { return Err(error) };
+    let (db, shown) = match store::read_only::open_alone(path) {
+        Ok(db) => (db, "showing what is there".to_owned()),
+        Err(why) if path.exists() => (store::read_only::open_empty()?, format!("showing nothing ({why:#})")),
+        Err(_) => (store::read_only::open_empty()?, "there is no database yet".to_owned()),
+    };
     log::line(&format!(
-        "nothing can be stored, because the disk is full or read-only ({error:#}): showing what is there, and storing again \
-         as soon as there is room"
+        "nothing can be stored, because the disk is full or read-only ({error:#}): {shown}, and storing again as soon as \
+         there is room"
     ));
     Ok(OpenedStore { db, is_writable: false })
 }

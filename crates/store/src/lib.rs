@@ -89,8 +89,14 @@ pub fn open(path: &Path) -> Result<Connection> {
     if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
         headspace_platform::files::private_dir(dir)?;
     }
-    make_private(path)?;
+    let is_new = make_private(path)?;
     let result = open_writer(path);
+    if is_new && result.is_err() {
+        // There was no room, say: half a database would only be in the way.
+        for companion in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(with_suffix(path, companion));
+        }
+    }
     result.with_context(|| format!("could not open {}", path.display()))
 }
 
@@ -163,13 +169,24 @@ pub fn preallocate_wal(db: &Connection, path: &Path) -> Result<()> {
     filled
 }
 
+/// Writes to the log and leaves everything as it was: fails if there is no room.
+pub fn write_something(db: &Connection) -> Result<()> {
+    const PROBE: &str =
+        "INSERT INTO meta(key, value) VALUES ('probe', ''); DELETE FROM meta WHERE key = 'probe'";
+    let transaction = db.unchecked_transaction()?;
+    transaction.execute_batch(PROBE)?;
+    transaction.commit()?;
+    Ok(())
+}
+
 /// Like [`open`], but moves a damaged database aside and starts a new one. Returns where the old one is.
 pub fn open_or_start_afresh(path: &Path) -> Result<(Connection, Option<PathBuf>)> {
     match open(path) {
         Ok(db) => Ok((db, None)),
         Err(error) if error.chain().any(|cause| cause.is::<Damaged>()) => {
             let aside = quarantine(path)?;
-            Ok((open(path)?, Some(aside)))
+            let kept = || format!("the database was damaged, and is kept as {}", aside.display());
+            Ok((open(path).with_context(kept)?, Some(aside)))
         }
         Err(error) => Err(error),
     }
@@ -264,11 +281,12 @@ pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// SQLite gives its companions the mode of the database, so the database is made private before SQLite sees it.
-fn make_private(path: &Path) -> Result<()> {
+/// SQLite gives its companions the mode of the database, so the database is made private before SQLite sees it. Returns
+/// whether there was none.
+fn make_private(path: &Path) -> Result<bool> {
     match headspace_platform::files::create_private(path) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error).with_context(|| format!("could not make {}", path.display())),
     }
 }

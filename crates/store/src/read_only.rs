@@ -11,11 +11,10 @@ use std::time::Duration;
 
 /// Whether this error says that nothing can be written: no room, no permission, or a failing disk.
 pub fn is_no_room(error: &anyhow::Error) -> bool {
-    use std::io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
-    error.chain().any(|cause| {
+    let refused = |cause: &(dyn std::error::Error + 'static)| {
         let io = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
         let code = cause.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code);
-        matches!(io, Some(StorageFull | QuotaExceeded | ReadOnlyFilesystem | PermissionDenied))
+        io == Some(std::io::ErrorKind::PermissionDenied)
             || matches!(
                 code,
                 Some(
@@ -25,7 +24,16 @@ pub fn is_no_room(error: &anyhow::Error) -> bool {
                         | ErrorCode::CannotOpen
                 )
             )
-    })
+    };
+    headspace_platform::files::is_no_room(error) || error.chain().any(refused)
+}
+
+/// What there is to read where no database of this version is, and none can be made: nothing.
+pub fn open_empty() -> Result<Connection> {
+    let mut db = Connection::open_in_memory()?;
+    schema::migrate(&mut db)?;
+    db.pragma_update(None, "query_only", true)?;
+    Ok(db)
 }
 
 /// Reads everything that is stored, including what is only in the log. If there is a log, no other connection is

@@ -406,22 +406,37 @@ pub fn files(_: &CheckInput) -> Vec<Finding> {
 }
 
 pub fn spool(_: &CheckInput) -> Vec<Finding> {
-    let pending = Spool::open(&config::spool_dir()).pending();
+    let spool = Spool::open();
     let mut findings = Vec::new();
-    if pending.dropped > 0 {
-        let message = format!("{} dropped: the spool was full", counted(pending.dropped, "event"));
-        findings.push(Finding::warn(message, "keep the server running: `headspace service install`"));
+    for (index, (dir, pending)) in spool.pending_by_place().iter().enumerate() {
+        if pending.dropped > 0 {
+            let message = format!("{} dropped: the spool was full", counted(pending.dropped, "event"));
+            findings.push(Finding::warn(message, "keep the server running: `headspace service install`"));
+        }
+        if pending.bad > 0 {
+            findings.push(Finding::warn(
+                format!("{} could not be read", counted(pending.bad, "spooled event")),
+                format!("look at {}", short(&dir.join("bad"))),
+            ));
+        }
+        let waiting = format!("waiting for the server: {}", counted(pending.count, "event"));
+        match (pending.count, index) {
+            (0, _) => {}
+            (_, 0) => findings.push(Finding::warn(waiting, "headspace up")),
+            _ => findings.push(Finding::warn(
+                format!(
+                    "{waiting} in {}, because the disk took none; a logout or a restart of the machine loses them",
+                    short(dir)
+                ),
+                "make room on the disk, then headspace up",
+            )),
+        }
     }
-    if pending.bad > 0 {
-        let dir = config::spool_dir().join("bad");
+    for why in spool.distrusted() {
         findings.push(Finding::warn(
-            format!("{} could not be read", counted(pending.bad, "spooled event")),
-            format!("look at {}", short(&dir)),
+            format!("{why}; hooks keep nothing there when the disk is full"),
+            "find out who made it, and remove it",
         ));
-    }
-    if pending.count > 0 {
-        let message = format!("waiting for the server: {}", counted(pending.count, "event"));
-        findings.push(Finding::warn(message, "headspace up"));
     }
     if findings.is_empty() {
         findings.push(Finding::ok("empty"));

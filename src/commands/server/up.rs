@@ -182,9 +182,14 @@ fn copy_to_local_bin(program: &Path) -> Result<PathBuf> {
 /// Starts `serve` detached from this terminal, and waits until it answers.
 fn start(program: &Path, config: &Config, url: &str) -> Result<Health> {
     let args = serve_args(config, url)?;
-    let log = open_log()?;
     let mut command = Command::new(program);
-    command.args(args).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).current_dir("/");
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).current_dir("/");
+    match open_log() {
+        Ok(log) => drop(command.stdout(log.try_clone()?).stderr(log)),
+        // The server itself says on the board that the disk is full.
+        Err(error) if files::is_no_room(&error) => {}
+        Err(error) => return Err(error),
+    }
     for name in SESSION_VARIABLES {
         command.env_remove(name);
     }

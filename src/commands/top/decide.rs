@@ -418,7 +418,8 @@ mod tests {
 
     fn ask(id: i64, kind: &str, can: &[&str], command: &str, confirm: Option<&str>) -> Value {
         json!({"id": id, "kind": kind, "tool_name": "Bash", "text": command, "ask": command, "opened_at": Stamp(1), "input": {"command": command},
-            "answer": {"can": can, "digest": format!("d{id}"), "state": "open", "by": null, "at": null, "confirm": confirm}})
+            "answer": {"can": can, "digest": format!("d{id}"), "state": "open", "by": null, "at": null, "confirm": confirm,
+                "alike": format!("{kind} {command}")}})
     }
 
     fn press(dialog: &mut Dialog, keys: &str) -> Outcome {

@@ -234,9 +234,16 @@ fn a_terminal_answers_and_answers_all_that_is_alike() {
     let sessions = ["one", "two", "three"];
     let mut waiters: Vec<Waiter> = sessions.iter().map(|session| desk.ask(session, "npm test")).collect();
     let other = desk.ask("four", "npm publish");
-    for session in sessions.iter().chain(&["four"]) {
-        desk.card(session);
-    }
+    let keys: Vec<Value> = sessions
+        .iter()
+        .chain(&["four"])
+        .map(|session| {
+            desk.card(session);
+            desk.open(session).unwrap()["answer"]["alike"].clone()
+        })
+        .collect();
+    assert!(keys[0].is_string() && keys[..3].iter().all(|key| *key == keys[0]), "{keys:?}");
+    assert!(keys[3].is_string() && keys[3] != keys[0], "another command: {keys:?}");
     let (shown, code) = on_terminal(desk.headspace.command(&["answer", "one", "allow", "--all"]), "4\n");
     assert_eq!(code, Some(1), "not the number that was listed: {shown}");
     let (shown, code) = on_terminal(desk.headspace.command(&["answer", "one", "allow", "--all"]), "3\n");

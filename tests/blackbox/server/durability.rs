@@ -286,6 +286,25 @@ fn a_server_that_can_write_nothing_shows_what_is_there_and_goes_on_when_it_can()
     }
 }
 
+/// The same without a database: as on a full disk, but for every user.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_first_server_that_can_write_nothing_makes_its_database_when_it_can() {
+    let home = Home::with_port(json!({}));
+    let script = "trap '' XFSZ; ulimit -S -f 0; exec \"$0\" serve";
+    let server = Server::start(home.command_of("/bin/sh", &["-c", script, binary()]));
+    assert_eq!(agents(&server), Vec::<Value>::new());
+    assert_eq!(server.get("/api/events")["events"], json!([]));
+    home.send("UserPromptSubmit", "s", home.path(), json!({"prompt": "go"}));
+    assert_eq!(home.spooled().len(), 1, "a hook keeps its event");
+    assert!(home.ok(&["status"]).contains("cannot be stored"), "{}", home.ok(&["status"]));
+    make_room(&server);
+    wait_until("the spooled event to be stored", || home.spooled().is_empty());
+    assert_eq!(agents(&server)[0]["session_id"], "s");
+    server.stop();
+    assert_eq!(stored(&home).len(), 1);
+}
+
 #[test]
 fn a_server_that_stops_finishes_its_requests() {
     let home = Home::new();

@@ -4,6 +4,7 @@ mod access;
 mod crash;
 mod durability;
 mod faults;
+mod full_disk;
 mod hostile;
 mod http;
 mod pages;

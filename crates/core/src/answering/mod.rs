@@ -17,11 +17,26 @@ const MAX_MESSAGE: usize = 16 << 10;
 
 /// SHA-256 over the covered members of a PermissionRequest, in lower-case hex. The order of keys does not matter.
 pub fn digest(payload: &Value) -> String {
+    hashed(COVERED.map(|name| (name, payload.get(name).unwrap_or(&Value::Null))))
+}
+
+/// The same for all asks that a person may answer with one word: the same tool with the same input, and the same choices under
+/// the same condition. Long enough that no agent can make up an ask that looks like another's.
+pub fn alike_key(asked: &Interaction, can: &[Choice], confirm: Option<&str>) -> Option<String> {
+    let input = asked.input().filter(|_| !can.is_empty())?;
+    let [kind, tool, can, confirm] = [json!(asked.kind), json!(asked.tool_name), json!(can), json!(confirm)];
+    let key =
+        hashed([("kind", &kind), ("tool", &tool), ("can", &can), ("confirm", &confirm), ("input", input)]);
+    Some(key[..32].to_owned())
+}
+
+/// SHA-256 over these members, in lower-case hex.
+fn hashed<const N: usize>(members: [(&str, &Value); N]) -> String {
     let mut text = String::new();
-    for name in COVERED {
+    for (name, value) in members {
         text.push_str(name);
         text.push(':');
-        canonical(payload.get(name).unwrap_or(&Value::Null), &mut text);
+        canonical(value, &mut text);
         text.push('\n');
     }
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()

@@ -251,11 +251,12 @@ pub fn apply(world: &mut World, event: &Event) -> Outcome {
         changes.push(Change::AgentCreated { agent_id: id });
     }
     let mut step = Step { agent, counters, event, changes, fresh: true, marked: false };
-    if !is_stray {
-        switch_session(&mut step);
-    }
+    let is_newer = event.at > step.agent.state_at;
+    let has_moved = !is_stray && switch_session(&mut step);
     fields::take(step.agent, event);
-    step.fresh = is_fresh(step.agent, event);
+    // What the client says about its next session is not older than the end of the last one, which is only known by it.
+    let of_next_session = has_moved && event.source == Source::Client && is_newer;
+    step.fresh = of_next_session || is_fresh(step.agent, event);
     match event.text("agent_id") {
         _ if observations::is_observed(&event.name) => observations::apply(&mut step),
         Some(child) => subagents::apply(&mut step, child),
@@ -288,8 +289,8 @@ fn is_end_of_unknown_session(world: &World, event: &Event, id: i64) -> bool {
 }
 
 /// Another session becomes the agent's current one: whatever the old one had open is over. A session that was here
-/// before returns only by a start or a prompt; its late events are history.
-fn switch_session(step: &mut Step) {
+/// before returns only by a start or a prompt; its late events are history. Returns whether the session was changed.
+fn switch_session(step: &mut Step) -> bool {
     let (agent, event) = (&mut *step.agent, step.event);
     let same_process = correlate::is_same_process(agent, event);
     if agent.session_id == event.session_id {
@@ -300,11 +301,11 @@ fn switch_session(step: &mut Step) {
         {
             step.revive();
         }
-        return;
+        return false;
     }
     let was_here = agent.sessions.contains(&event.session_id);
     if was_here && !correlate::returns(agent, event) {
-        return;
+        return false;
     }
     // Background work belongs to the process, not to the conversation.
     let cleared = event.name == "SessionStart" && event.text("source") == Some("clear");
@@ -329,6 +330,7 @@ fn switch_session(step: &mut Step) {
     let metrics = &mut agent.metrics;
     (metrics.used_tokens, metrics.percent, metrics.warned) = (None, None, None);
     agent.memory.silent_stop = None;
+    true
 }
 
 /// The client continues as another agent: this one ends.

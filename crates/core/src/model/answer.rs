@@ -1,5 +1,6 @@
 //! An answer to an open question, given from anywhere: its steps, its choices, and what an ask takes.
 
+use crate::answering;
 use crate::model::{Interaction, InteractionKind};
 use crate::stamp::Stamp;
 use serde::{Deserialize, Serialize};
@@ -102,6 +103,9 @@ pub enum AnswerView {
         /// Why fewer choices are offered than usual.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
+        /// Open asks that have the same one are exactly alike, and a person may answer them together.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        alike: Option<String>,
     },
     /// It can be answered only in its terminal.
     Elsewhere {
@@ -139,6 +143,14 @@ impl AnswerView {
     pub fn confirm(&self) -> Option<&str> {
         match self {
             AnswerView::Held { confirm, .. } => confirm.as_deref(),
+            AnswerView::Elsewhere { .. } => None,
+        }
+    }
+
+    /// The key of asks that are exactly alike; `None` if this one is like no other.
+    pub fn alike(&self) -> Option<&str> {
+        match self {
+            AnswerView::Held { alike, .. } => alike.as_deref(),
             AnswerView::Elsewhere { .. } => None,
         }
     }
@@ -190,7 +202,8 @@ impl Interaction {
                 _ => otherwise,
             });
         };
-        let held = |can, why: Option<&str>| AnswerView::Held {
+        let held = |can: Vec<Choice>, why: Option<&str>| AnswerView::Held {
+            alike: answering::alike_key(self, &can, step.confirm.as_deref()),
             can,
             digest: step.digest.clone(),
             state: step.state,

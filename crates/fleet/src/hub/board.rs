@@ -15,6 +15,10 @@ use tokio_postgres::Row;
 /// The most ended agents in one answer: those that ended last.
 pub const MAX_ENDED: i64 = 1000;
 
+/// The most agents of one machine on the board: those that were active last. Counted where the board is read and when tables
+/// are tidied, not when a machine posts: that is done thousands of times as often.
+pub const MAX_PRESENT: i64 = 2_000;
+
 /// A document as it is stored, with its machine.
 #[derive(Clone, Debug)]
 pub struct Seat {
@@ -46,6 +50,19 @@ macro_rules! seats {
     };
 }
 
+/// Leaves out what a machine has beyond [`MAX_PRESENT`], which is `$2`, among the rows that `$1` names.
+macro_rules! newest {
+    ($where:literal) => {
+        concat!(
+            " AND (a.edge, a.epoch_no, a.id) IN (SELECT edge, epoch_no, id FROM (
+                SELECT edge, epoch_no, id, row_number() OVER (PARTITION BY edge, epoch_no ORDER BY last_active_at DESC, id DESC) AS place
+                FROM agents WHERE ",
+            $where,
+            " AND ended_at IS NULL) AS ranked WHERE place <= $2)"
+        )
+    };
+}
+
 fn seat(row: &Row) -> Seat {
     Seat {
         edge: row.get(0),
@@ -67,8 +84,11 @@ fn seat(row: &Row) -> Seat {
 /// The agents on the board: not ended, and on a machine that was heard within a day. Agents of a machine that stays
 /// away are folded away, not ended, because what became of them is unknown.
 pub async fn present(database: &Database, teams: &[i32]) -> Result<Vec<Seat>> {
-    let sql = seats!("a.team = ANY($1) AND a.ended_at IS NULL AND e.seen_at > now() - interval '1 day'");
-    Ok(database.rows(sql, &[&teams]).await?.iter().map(seat).collect())
+    let sql = concat!(
+        seats!("a.team = ANY($1) AND a.ended_at IS NULL AND e.seen_at > now() - interval '1 day'"),
+        newest!("team = ANY($1)")
+    );
+    Ok(database.rows(sql, &[&teams, &MAX_PRESENT]).await?.iter().map(seat).collect())
 }
 
 /// The agents that are not on the board: ended ones, the last first, and those of machines not heard for long.
@@ -112,8 +132,8 @@ pub async fn changed_since(
 
 /// All present agents of these machines, to report how long the machines have been silent, not their states.
 pub async fn of_edges(database: &Database, edges: &[i32]) -> Result<Vec<Seat>> {
-    let sql = seats!("a.edge = ANY($1) AND a.ended_at IS NULL");
-    Ok(database.rows(sql, &[&edges]).await?.iter().map(seat).collect())
+    let sql = concat!(seats!("a.edge = ANY($1) AND a.ended_at IS NULL"), newest!("edge = ANY($1)"));
+    Ok(database.rows(sql, &[&edges, &MAX_PRESENT]).await?.iter().map(seat).collect())
 }
 
 /// When a person looked at which agent.

@@ -2,7 +2,9 @@
 
 use crate::files;
 use crate::net::peer_uid::own_uid;
+use crate::spool::second_place::SecondPlace;
 use anyhow::Result;
+use headspace_core::fnv::{START, fnv1a};
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::PathBuf;
@@ -148,6 +150,21 @@ pub fn spool_dir() -> PathBuf {
     state_dir().join("spool")
 }
 
+/// Where events go while the disk with the state directory takes none: `headspace/spool/` in `$XDG_RUNTIME_DIR`, or where
+/// that is by default, for a hook that was started without the variable. Each state directory has its own there, because a
+/// user may have several; however its path is spelled, it is the same one.
+pub fn second_spool_places() -> Vec<SecondPlace> {
+    let state = files::canonical_as_far_as_it_exists(&state_dir());
+    let own = format!("headspace/spool/{:016x}", fnv1a(START, state.as_os_str().as_encoded_bytes()));
+    let named = env_path("XDG_RUNTIME_DIR").filter(|path| path.is_absolute());
+    let mut runtime_dirs: Vec<PathBuf> = named.into_iter().collect();
+    if cfg!(unix) {
+        runtime_dirs.push(PathBuf::from(format!("/run/user/{}", own_uid())));
+    }
+    runtime_dirs.dedup();
+    runtime_dirs.into_iter().map(|runtime| SecondPlace::new(runtime, PathBuf::from(&own))).collect()
+}
+
 pub fn token_file() -> PathBuf {
     state_dir().join("token")
 }
@@ -178,9 +195,8 @@ pub fn token() -> Option<String> {
 /// The state directory and the token must be ours: another user who can write there could take the events, or plant a token
 /// and be taken for the server. What is not there yet is fine.
 pub fn check_state() -> Result<()> {
-    const OTHERS_WRITE: u32 = 0o022;
     const OTHERS_DO_ANYTHING: u32 = 0o077;
-    files::check_ours(&state_dir(), OTHERS_WRITE)?;
+    files::check_ours(&state_dir(), files::OTHERS_WRITE)?;
     let token = token_file();
     match std::fs::metadata(&token).map(|meta| files::check_regular(&meta)) {
         Ok(Err(error)) => anyhow::bail!("could not trust {}: {error}; remove it", token.display()),

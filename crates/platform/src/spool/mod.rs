@@ -12,13 +12,18 @@
 //! moment it takes to read and write three numbers): an upper bound, because the server removes files without
 //! updating it. Only when the meter says "full" is the spool listed; then the oldest events are dropped until 15/16 of the
 //! bounds are left, and the meter is corrected.
+//!
+//! **A full disk.** What the disk does not take goes to a [second place](second_place), in memory. The server reads both as
+//! one spool, in the order of the events.
 
 pub mod delivery;
+pub mod second_place;
 
 use crate::clock::WallClock;
-use crate::config::Durability;
+use crate::config::{self, Durability};
 use crate::files;
 use crate::spool::delivery::Delivery;
+use crate::spool::second_place::SecondPlace;
 use anyhow::{Context, Result, bail, ensure};
 use headspace_core::stamp::Stamp;
 use serde::{Deserialize, Serialize};
@@ -26,6 +31,7 @@ use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// A batch is not filled beyond this many bytes, so that draining a full spool needs little memory.
@@ -46,6 +52,9 @@ pub struct Bounds {
 
 const BOUNDS: Bounds = Bounds { events: 100_000, bytes: 64 << 20 };
 
+/// Less, because the second place is in memory, and other programs of the user need room there.
+const SECOND_BOUNDS: Bounds = Bounds { events: 20_000, bytes: 16 << 20 };
+
 /// What waits in the spool, and what was lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pending {
@@ -55,6 +64,17 @@ pub struct Pending {
     pub dropped: u64,
     /// Files that could not be read and were moved to `bad/`.
     pub bad: u64,
+}
+
+impl Pending {
+    fn and(self, more: Pending) -> Pending {
+        Pending {
+            count: self.count + more.count,
+            bytes: self.bytes + more.bytes,
+            dropped: self.dropped + more.dropped,
+            bad: self.bad + more.bad,
+        }
+    }
 }
 
 /// One spooled event.
@@ -101,59 +121,77 @@ impl Name {
 /// The spool of one state directory. `notify` writes, `serve` reads; any number of both at once.
 #[derive(Debug)]
 pub struct Spool {
+    first: Place,
+    /// Looked up only when it is needed: most hooks that spool do not need it.
+    second: OnceLock<Vec<SecondPlace>>,
+    /// What the last listing found and has not been read yet, and where.
+    queue: VecDeque<(Name, usize)>,
+    /// The directories of the last listing.
+    listed: Vec<Place>,
+}
+
+/// One directory with events.
+#[derive(Clone, Debug)]
+struct Place {
     dir: PathBuf,
     bounds: Bounds,
-    queue: VecDeque<Name>,
 }
 
 impl Spool {
-    /// The directory need not exist.
-    pub fn open(dir: &Path) -> Spool {
-        Spool::with_bounds(dir, BOUNDS)
+    /// The spool of this user's state directory, which need not exist.
+    pub fn open() -> Spool {
+        Spool::at(Place { dir: config::spool_dir(), bounds: BOUNDS })
     }
 
-    pub fn with_bounds(dir: &Path, bounds: Bounds) -> Spool {
-        Spool { dir: dir.to_owned(), bounds, queue: VecDeque::new() }
+    fn at(first: Place) -> Spool {
+        Spool { first, second: OnceLock::new(), queue: VecDeque::new(), listed: Vec::new() }
     }
 
-    /// Keeps an event. It is safe once its file exists, so what fails after that is not an error.
-    pub fn append(&self, delivery: &Delivery, slug: &str, body: &[u8], durability: Durability) -> Result<()> {
+    /// They come and go with the user's logins. The best one is the first.
+    fn second(&self) -> &[SecondPlace] {
+        self.second.get_or_init(config::second_spool_places)
+    }
+
+    /// Keeps an event. It is safe once its file exists, so what fails after that is not an error. Returns where it is.
+    pub fn append(
+        &self,
+        delivery: &Delivery,
+        slug: &str,
+        body: &[u8],
+        durability: Durability,
+    ) -> Result<PathBuf> {
         let mut content = serde_json::to_vec(&Header { slug: slug.to_owned(), bytes: body.len() })?;
         content.push(b'\n');
         content.extend_from_slice(body);
         let size = content.len() as u64;
-        let name = Name { stamp: delivery.sent_at.0.max(0), random: delivery.random, size }.text();
-        let temp = self.dir.join(format!(".{name}.tmp"));
-        let create = || files::create_private(&temp);
-        let mut file = create().or_else(|_| {
-            let _ = files::private_dir(&self.dir);
-            create().context("could not write to the spool")
-        })?;
-        let placed = file.write_all(&content).and_then(|()| fs::rename(&temp, self.dir.join(name)));
-        if placed.is_err() {
-            let _ = fs::remove_file(&temp);
-            return placed.context("could not write to the spool");
-        }
-        // The system has it, which is enough for all but a power cut.
-        if durability == Durability::Power {
-            let _ = file.sync_all();
-            let _ = File::open(&self.dir).and_then(|dir| dir.sync_all());
-        }
-        let _ = self.meter(size);
-        Ok(())
+        let name = Name { stamp: delivery.sent_at.0.max(0), random: delivery.random, size };
+        let error = match self.first.append(name, &content, durability) {
+            Ok(path) => return Ok(path),
+            Err(error) => error,
+        };
+        // The best one only: others are read for hooks that know no better.
+        let elsewhere = self.second().first().filter(|_| files::is_no_room(&error)).and_then(trusted);
+        elsewhere.and_then(|place| place.append(name, &content, durability).ok()).ok_or(error)
     }
 
-    /// Number and size of what waits. Costs one listing of the directory.
+    fn places(&self) -> Vec<Place> {
+        [self.first.clone()].into_iter().chain(self.second().iter().filter_map(trusted)).collect()
+    }
+
+    /// Number and size of what waits. Costs one listing of each directory.
     pub fn pending(&self) -> Pending {
-        let names = self.list();
-        let dropped =
-            files::read_text(&self.dir.join(".meter")).map_or(0, |text| Meter::parse(&text).dropped);
-        Pending {
-            count: names.len() as u64,
-            bytes: names.iter().map(|name| name.size).sum(),
-            dropped,
-            bad: fs::read_dir(self.dir.join("bad")).map_or(0, |entries| entries.count() as u64),
-        }
+        self.places().iter().map(Place::pending).fold(Pending::default(), Pending::and)
+    }
+
+    /// The same for each directory.
+    pub fn pending_by_place(&self) -> Vec<(PathBuf, Pending)> {
+        self.places().into_iter().map(|place| (place.dir.clone(), place.pending())).collect()
+    }
+
+    /// Why a second place that was made for us is not used.
+    pub fn distrusted(&self) -> Vec<String> {
+        let ours = self.second().iter().filter(|place| place.is_made_for_us());
+        ours.filter_map(|place| place.check().err()).map(|error| format!("{error:#}")).collect()
     }
 
     /// The oldest events, at most `max` of them, in the order of their stamps; empty when there are none. They
@@ -161,12 +199,12 @@ impl Spool {
     /// all others. What cannot be read is moved to `bad/` and does not hold up the rest.
     pub fn read_batch(&mut self, max: usize) -> Vec<Record> {
         if self.queue.is_empty() {
-            self.queue = self.list().into();
+            self.list();
         }
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while batch.len() < max && bytes < MAX_BATCH_BYTES {
-            let Some(name) = self.queue.pop_front() else { break };
-            let path = self.dir.join(name.text());
+            let Some((name, place)) = self.queue.pop_front() else { break };
+            let path = self.listed[place].dir.join(name.text());
             match read_record(&path, name) {
                 Ok(record) => {
                     bytes += name.size;
@@ -174,10 +212,20 @@ impl Spool {
                 }
                 // Gone, or not readable now (out of descriptors, say), which is not the event's fault.
                 Err(error) if error.is::<std::io::Error>() => {}
-                Err(_) => self.set_aside(&path),
+                Err(_) => set_aside(&path),
             }
         }
         batch
+    }
+
+    fn list(&mut self) {
+        self.listed = self.places();
+        let mut found = Vec::new();
+        for (index, place) in self.listed.iter().enumerate() {
+            found.extend(place.list().into_iter().map(|name| (name, index)));
+        }
+        found.sort_unstable();
+        self.queue = found.into();
     }
 
     /// The event is in the store: it need not be kept.
@@ -191,17 +239,58 @@ impl Spool {
 
     /// The event can never be stored: it goes to `bad/`.
     pub fn reject(&self, record: &Record) {
-        self.set_aside(&record.path);
+        set_aside(&record.path);
+    }
+}
+
+/// The place, if no one else can have put anything there.
+fn trusted(place: &SecondPlace) -> Option<Place> {
+    place.check().ok().map(|()| Place { dir: place.dir(), bounds: SECOND_BOUNDS })
+}
+
+/// Moves a file to `bad/` in its directory, or removes it if there are many there.
+fn set_aside(path: &Path) {
+    let bad = path.with_file_name("bad");
+    let full = fs::read_dir(&bad).is_ok_and(|entries| entries.count() >= MAX_BAD_KEPT);
+    let moved = !full
+        && files::private_dir(&bad).is_ok()
+        && path.file_name().is_some_and(|name| fs::rename(path, bad.join(name)).is_ok());
+    if !moved {
+        let _ = fs::remove_file(path);
+    }
+}
+
+impl Place {
+    fn append(&self, name: Name, content: &[u8], durability: Durability) -> Result<PathBuf> {
+        let text = name.text();
+        let (path, temp) = (self.dir.join(&text), self.dir.join(format!(".{text}.tmp")));
+        let mut file = files::create_private(&temp).or_else(|_| {
+            files::private_dir(&self.dir)?;
+            files::create_private(&temp).context("could not write to the spool")
+        })?;
+        let placed = file.write_all(content).and_then(|()| fs::rename(&temp, &path));
+        if placed.is_err() {
+            let _ = fs::remove_file(&temp);
+            placed.context("could not write to the spool")?;
+        }
+        // The system has it, which is enough for all but a power cut.
+        if durability == Durability::Power {
+            let _ = file.sync_all();
+            let _ = File::open(&self.dir).and_then(|dir| dir.sync_all());
+        }
+        let _ = self.meter(name.size);
+        Ok(path)
     }
 
-    fn set_aside(&self, path: &Path) {
-        let bad = self.dir.join("bad");
-        let full = fs::read_dir(&bad).is_ok_and(|entries| entries.count() >= MAX_BAD_KEPT);
-        let moved = !full
-            && files::private_dir(&bad).is_ok()
-            && path.file_name().is_some_and(|name| fs::rename(path, bad.join(name)).is_ok());
-        if !moved {
-            let _ = fs::remove_file(path);
+    fn pending(&self) -> Pending {
+        let names = self.list();
+        let dropped =
+            files::read_text(&self.dir.join(".meter")).map_or(0, |text| Meter::parse(&text).dropped);
+        Pending {
+            count: names.len() as u64,
+            bytes: names.iter().map(|name| name.size).sum(),
+            dropped,
+            bad: fs::read_dir(self.dir.join("bad")).map_or(0, |entries| entries.count() as u64),
         }
     }
 
@@ -220,7 +309,7 @@ impl Spool {
                     let _ = fs::remove_file(entry.path());
                 }
             } else if entry.file_type().is_ok_and(|kind| !kind.is_dir()) {
-                self.set_aside(&entry.path());
+                set_aside(&entry.path());
             }
         }
         names.sort_unstable();
@@ -327,7 +416,9 @@ mod tests {
 
     fn spool(events: u64, bytes: u64) -> (tempfile::TempDir, Spool) {
         let home = tempfile::tempdir().unwrap();
-        let spool = Spool::with_bounds(&home.path().join("state/spool"), Bounds { events, bytes });
+        let spool =
+            Spool::at(Place { dir: home.path().join("state/spool"), bounds: Bounds { events, bytes } });
+        spool.second.set(Vec::new()).unwrap();
         (home, spool)
     }
 
@@ -362,8 +453,8 @@ mod tests {
         spool.append(&delivery(1), "stop", b"{}", Durability::Crash).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&home.path().join("state")), 0o700);
-        assert_eq!(mode(&spool.dir), 0o700);
-        for entry in fs::read_dir(&spool.dir).unwrap() {
+        assert_eq!(mode(&spool.first.dir), 0o700);
+        for entry in fs::read_dir(&spool.first.dir).unwrap() {
             assert_eq!(mode(&entry.unwrap().path()), 0o600);
         }
     }
@@ -402,7 +493,7 @@ mod tests {
             assert_eq!(batch.len(), 5);
             batch.iter().for_each(|record| spool.remove(record).unwrap());
             if round == 5 {
-                fs::write(spool.dir.join(".meter"), "nonsense").unwrap();
+                fs::write(spool.first.dir.join(".meter"), "nonsense").unwrap();
             }
         }
         assert_eq!(spool.pending(), Pending::default());
@@ -414,16 +505,16 @@ mod tests {
         for stamp in 1..=4 {
             spool.append(&delivery(stamp), "stop", b"{\"a\":1}", Durability::Crash).unwrap();
         }
-        let names = spool.list();
-        let path = |name: &Name| spool.dir.join(name.text());
+        let names = spool.first.list();
+        let path = |name: &Name| spool.first.dir.join(name.text());
         fs::write(path(&names[0]), b"").unwrap();
         fs::write(path(&names[1]), vec![0; names[1].size as usize]).unwrap();
-        fs::write(spool.dir.join("stranger"), b"?").unwrap();
-        fs::write(spool.dir.join(".0000000000000001-0000000000000001-9.event.tmp"), b"half").unwrap();
+        fs::write(spool.first.dir.join("stranger"), b"?").unwrap();
+        fs::write(spool.first.dir.join(".0000000000000001-0000000000000001-9.event.tmp"), b"half").unwrap();
         assert_eq!(stamps(&spool.read_batch(100)), [3, 4]);
         let pending = spool.pending();
         assert_eq!((pending.count, pending.bad), (2, 3));
-        assert!(!spool.dir.join(".0000000000000001-0000000000000001-9.event.tmp").exists());
+        assert!(!spool.first.dir.join(".0000000000000001-0000000000000001-9.event.tmp").exists());
     }
 
     #[test]
@@ -458,5 +549,76 @@ mod tests {
                 record.sent_at.0 - now
             );
         }
+    }
+
+    #[cfg(unix)]
+    fn with_second_place(home: &Path, spool: &mut Spool) -> PathBuf {
+        let runtime = home.join("run");
+        files::private_dir(&runtime).unwrap();
+        let second = SecondPlace::new(runtime.clone(), "headspace/spool/x".into());
+        spool.second = OnceLock::from(vec![second]);
+        runtime
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn both_places_are_read_as_one_spool() {
+        let (home, mut spool) = spool(100, 1 << 20);
+        with_second_place(home.path(), &mut spool);
+        let content = b"{\"slug\":\"stop\",\"bytes\":2}\n{}";
+        let [first, second] = spool.places().try_into().unwrap();
+        for (place, stamps) in [(&first, [10, 40, 50]), (&second, [20, 30, 60])] {
+            for stamp in stamps {
+                let name = Name { stamp, random: 7, size: content.len() as u64 };
+                place.append(name, content, Durability::Crash).unwrap();
+            }
+        }
+        let pending = spool.pending_by_place();
+        assert_eq!(pending.iter().map(|(_, pending)| pending.count).collect::<Vec<_>>(), [3, 3]);
+        let batch = spool.read_batch(4);
+        assert_eq!(stamps(&batch), [10, 20, 30, 40]);
+        batch.iter().for_each(|record| spool.remove(record).unwrap());
+        assert_eq!(spool.pending().count, 2);
+        let batch = spool.read_batch(4);
+        assert_eq!(stamps(&batch), [50, 60]);
+        batch.iter().for_each(|record| spool.reject(record));
+        assert_eq!(spool.pending().bad, 2);
+        assert!(second.dir.join("bad").exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_second_place_that_others_may_have_made_is_not_used() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let set_mode = |path: &Path, mode: u32| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        type Plant = fn(&Path, &dyn Fn(&Path, u32));
+        let plants: [(&str, Plant, bool); 7] = [
+            ("nothing is there yet", |_, _| {}, true),
+            ("ours", |run, _| files::private_dir(&run.join("headspace/spool/x")).unwrap(), true),
+            ("others may write to the first", |run, set_mode| set_mode(run, 0o777), false),
+            ("the group may", |run, set_mode| set_mode(run, 0o770), false),
+            ("a link", |run, _| symlink("/tmp", run.join("headspace")).unwrap(), false),
+            ("a file", |run, _| fs::write(run.join("headspace"), "").unwrap(), false),
+            (
+                "others may write further down",
+                |run, set_mode| {
+                    files::private_dir(&run.join("headspace/spool/x")).unwrap();
+                    set_mode(&run.join("headspace/spool"), 0o777);
+                },
+                false,
+            ),
+        ];
+        for (what, plant, is_used) in plants {
+            let (home, mut spool) = spool(100, 1 << 20);
+            let runtime = with_second_place(home.path(), &mut spool);
+            plant(&runtime, &set_mode);
+            assert_eq!(spool.places().len() == 2, is_used, "{what}");
+            assert_eq!(spool.distrusted().is_empty(), is_used, "{what}");
+        }
+        let (home, mut spool) = spool(100, 1 << 20);
+        fs::remove_dir(with_second_place(home.path(), &mut spool)).unwrap();
+        assert!(spool.places().len() == 1 && spool.distrusted().is_empty(), "nobody made it");
     }
 }

@@ -88,8 +88,8 @@ fn becomes_stale(agent: &Agent, now: Stamp) -> bool {
     agent.is_stale(now) && !agent.is_stale(before)
 }
 
-/// Reads the spool's directory, off the server's own thread.
+/// Reads the spool's directories, off the server's own thread.
 pub async fn spool() -> headspace_platform::spool::Pending {
-    let look = || headspace_platform::spool::Spool::open(&headspace_platform::config::spool_dir()).pending();
+    let look = || headspace_platform::spool::Spool::open().pending();
     crate::blocking_pool::run(look).await.unwrap_or_default()
 }

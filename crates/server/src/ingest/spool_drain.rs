@@ -5,8 +5,8 @@ use crate::app_state::AppState;
 use crate::ingest::{body, receive};
 use crate::ledger::{AnswerPath, PendingAnswer};
 use crate::reconcile::watcher::HookSignal;
+use headspace_platform::log;
 use headspace_platform::spool::{Record, Spool};
-use headspace_platform::{config, log};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -18,12 +18,13 @@ const EVENTS_PER_BATCH: usize = 200;
 
 /// Drains at once and then every few seconds, until the server stops.
 pub fn run(app: &Weak<AppState>) {
-    let mut spool = Spool::open(&config::spool_dir());
+    let mut spool = Spool::open();
     while let Some(app) = app.upgrade() {
         if app.stopping.load(Ordering::Relaxed) {
             return;
         }
         drain(&app, &mut spool);
+        app.keys.write_if_unwritten();
         app.reconciler.spool_was_read();
         drop(app);
         std::thread::sleep(DRAIN_EVERY);

@@ -132,8 +132,7 @@ pub struct Published {
     pub log: Log,
     /// Counts the databases: a reader whose connection belongs to an earlier one opens the current one.
     pub generation: AtomicU64,
-    /// Why events cannot be stored now.
-    trouble: RwLock<Option<String>>,
+    trouble: RwLock<Option<Trouble>>,
     /// The only connection that can read while nothing can be written.
     alone: Mutex<Option<Connection>>,
     /// Whether asks can be answered from here.
@@ -147,15 +146,23 @@ impl Published {
         self.alone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn set_trouble(&self, why: Option<String>) {
-        if why.is_some() || self.trouble().is_some() {
-            *self.trouble.write().unwrap_or_else(PoisonError::into_inner) = why;
+    pub fn set_trouble(&self, trouble: Option<Trouble>) {
+        if trouble.is_some() || self.trouble().is_some() {
+            *self.trouble.write().unwrap_or_else(PoisonError::into_inner) = trouble;
         }
     }
 
-    pub fn trouble(&self) -> Option<String> {
+    pub fn trouble(&self) -> Option<Trouble> {
         self.trouble.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+/// Why events cannot be stored now.
+#[derive(Clone, Debug)]
+pub struct Trouble {
+    pub why: String,
+    /// The disk takes nothing: no event is to blame, and it passes when there is room.
+    pub is_no_room: bool,
 }
 
 /// Syncs the log to disk where COMMIT does not.
@@ -306,7 +313,12 @@ impl Ledger {
 
     /// Why events cannot be stored now; `None` while they can.
     pub fn trouble(&self) -> Option<String> {
-        self.published.trouble().or_else(|| self.published.log.failure())
+        self.published.trouble().map(|trouble| trouble.why).or_else(|| self.published.log.failure())
+    }
+
+    /// Whether nothing can be stored because the disk takes nothing.
+    pub fn has_no_room(&self) -> bool {
+        self.published.trouble().is_some_and(|trouble| trouble.is_no_room)
     }
 
     /// The only connection that can read while nothing can be written.

@@ -6,7 +6,7 @@
 use crate::http::sse::Message;
 use crate::ledger::queue::Taken;
 use crate::ledger::snapshot::Snapshot;
-use crate::ledger::{Answer, AnswerPath, AnswerTo, Job, Ledger, Receipt, Unavailable};
+use crate::ledger::{Answer, AnswerPath, AnswerTo, Job, Ledger, Receipt, Trouble, Unavailable};
 use anyhow::Result;
 use headspace_core::engine::Agent;
 use headspace_core::model::*;
@@ -49,8 +49,10 @@ pub struct Writer {
     retention: RetentionSchedule,
     /// `None` while nothing can be written.
     checkpoint: Option<Checkpoint>,
-    /// When to try again to write; `None` while writing works.
+    /// When to try again to write; `None` while the database is open for writing.
     try_again: Option<Instant>,
+    /// When to see whether there is room again, after the open database refused events because there was none.
+    look_for_room: Option<Instant>,
     durability: Durability,
     /// COMMIT does what `durability` says. `false` after a failure, when that is unknown.
     durable: bool,
@@ -87,6 +89,7 @@ impl Writer {
             retention,
             checkpoint: None,
             try_again: None,
+            look_for_room: None,
             durability,
             durable: true,
             file,
@@ -106,7 +109,7 @@ impl Writer {
         store::set_durability(&self.db, self.durability)?;
         self.ledger.published.log.start(&self.path, self.durability)?;
         self.checkpoint = Some(Checkpoint::start(&self.db, &self.path));
-        self.try_again = None;
+        (self.try_again, self.look_for_room) = (None, None);
         Ok(())
     }
 
@@ -115,7 +118,7 @@ impl Writer {
         let alone = std::mem::replace(&mut self.db, Connection::open_in_memory()?);
         *self.ledger.published.alone() = Some(alone);
         self.try_again = Some(Instant::now() + TRY_TO_WRITE_EVERY);
-        self.ledger.published.set_trouble(Some(NO_ROOM.into()));
+        self.ledger.published.set_trouble(Some(Trouble { why: NO_ROOM.into(), is_no_room: true }));
         Ok(self)
     }
 
@@ -129,7 +132,8 @@ impl Writer {
         // While this connection is open, no other can open the database.
         *self.ledger.published.alone() = None;
         if let Err(error) = self.reopen() {
-            *self.ledger.published.alone() = store::read_only::open_alone(&self.path).ok();
+            let alone = store::read_only::open_alone(&self.path).or_else(|_| store::read_only::open_empty());
+            *self.ledger.published.alone() = alone.ok();
             return Err(error.context(NO_ROOM));
         }
         self.ledger.published.set_trouble(None);
@@ -177,7 +181,8 @@ impl Writer {
         if let Some(next) = self.try_again {
             return next.saturating_duration_since(Instant::now());
         }
-        self.rows_due().map_or_else(|| self.retention.patience(), |rows| rows.min(self.retention.patience()))
+        let room = self.look_for_room.map(|next| next.saturating_duration_since(Instant::now()));
+        [self.rows_due(), room].into_iter().flatten().fold(self.retention.patience(), Duration::min)
     }
 
     /// How long until rows should be written.
@@ -193,6 +198,9 @@ impl Writer {
         if self.try_again.is_some() {
             return;
         }
+        if self.look_for_room.is_some_and(|next| Instant::now() >= next) {
+            self.see_if_there_is_room();
+        }
         if self.rows_due().is_some_and(|due| due.is_zero()) {
             self.write_rows();
         }
@@ -200,6 +208,18 @@ impl Writer {
         let seen = self.checkpoint.as_mut().map_or(Ok(()), |checkpoint| checkpoint.see(&self.db));
         if let Err(error) = seen {
             self.note(&error, "could not checkpoint the database");
+        }
+    }
+
+    /// Says that there is room again, even if no event comes to show it.
+    fn see_if_there_is_room(&mut self) {
+        match store::write_something(&self.db) {
+            Ok(()) => {
+                self.look_for_room = None;
+                self.ledger.published.set_trouble(None);
+                log::line("there is room on the disk again: events are stored");
+            }
+            Err(_) => self.look_for_room = Some(Instant::now() + TRY_TO_WRITE_EVERY),
         }
     }
 
@@ -333,6 +353,7 @@ impl Writer {
                     Err(error) => break error,
                 },
                 Ok(committed) => {
+                    self.look_for_room = None;
                     self.ledger.published.set_trouble(None);
                     return self.publish(jobs, committed);
                 }
@@ -345,13 +366,17 @@ impl Writer {
             }
         };
         self.projection = None;
-        // The failure may be due to a replaced database.
-        if files::id(&self.path) != self.file && self.begin_again().is_ok() {
+        // The failure may be due to a replaced database. While nothing can be written, trying again takes care of that.
+        if self.try_again.is_none() && files::id(&self.path) != self.file && self.begin_again().is_ok() {
             return self.commit(jobs);
         }
         self.ledger.counts().commit_failures.fetch_add(1, Ordering::Relaxed);
         self.note(&failure, "could not store events");
-        self.ledger.published.set_trouble(Some(format!("{failure:#}")));
+        let is_no_room = self.try_again.is_some() || store::read_only::is_no_room(&failure);
+        self.ledger.published.set_trouble(Some(Trouble { why: format!("{failure:#}"), is_no_room }));
+        if self.try_again.is_none() && is_no_room {
+            self.look_for_room.get_or_insert(Instant::now() + TRY_TO_WRITE_EVERY);
+        }
         // One job may be to blame: try each alone, unless there is no room for any.
         if jobs.len() > 1 && !out_of_room(&failure) {
             for job in jobs {

@@ -147,6 +147,7 @@ mod tests {
             client: None,
             shared_in: None,
             resumed: false,
+            hooked: true,
             asked_commands: Vec::new(),
             pane: None,
             permission_mode: None,

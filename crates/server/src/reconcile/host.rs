@@ -53,7 +53,7 @@ impl ReconcilerHost for LedgerHost {
     }
 
     fn hooks_wait(&self) -> bool {
-        headspace_platform::spool::Spool::open(&config::spool_dir()).pending().count > 0
+        headspace_platform::spool::Spool::open().pending().count > 0
     }
 
     fn knows(&self, session_id: &str) -> bool {
@@ -83,11 +83,14 @@ impl ReconcilerHost for LedgerHost {
     }
 
     fn confirm(&self, mut submitted: Submitted) {
-        for _ in 0..SUBMIT_ATTEMPTS {
+        let mut attempts = 0;
+        while attempts < SUBMIT_ATTEMPTS {
             let stored = submitted.pending.drain(..).all(|pending| pending.wait().is_ok());
             if stored || self.ledger.is_closed() {
                 return;
             }
+            // A full disk may stay full for long. Nothing else can be stored meanwhile, so there is nothing to hold up.
+            attempts += u32::from(!self.ledger.has_no_room());
             std::thread::sleep(SUBMIT_PAUSE);
             submitted.pending = self.ledger.submit(submitted.events.clone(), AnswerPath::Direct);
         }
@@ -122,6 +125,7 @@ impl LedgerHost {
                 .map(|pid| ClientProcess { pid, start: place.claude_pid_start }),
             shared_in: place.cwd.as_deref().filter(|_| here && is_codex_daemon(agent)).map(PathBuf::from),
             resumed: agent.metrics.resumed,
+            hooked: agent.hooked,
             asked_commands: if here { asked_commands(agent) } else { Vec::new() },
             pane: place.tmux_pane.clone().filter(|_| here).map(|id| Pane {
                 socket: place

@@ -90,6 +90,8 @@ pub struct WatchTarget {
     pub shared_in: Option<PathBuf>,
     /// Its session began before the client that runs it now.
     pub resumed: bool,
+    /// Hooks have reported this session.
+    pub hooked: bool,
     /// Commands that wait for the user's consent, if the client may not say when they got it.
     pub asked_commands: Vec<AskedCommand>,
     /// Where it is shown, if that is tmux.

@@ -286,8 +286,7 @@ impl ReconcilerThread {
         let Some(target) = self.shared.host.target_of(client) else {
             return self.found_by_file(note, client);
         };
-        // Older clients do not update the session's id, and for the others the hook reports it better.
-        if target.session_id != note.session_id && self.hooks_speak(&target.session_id) {
+        if target.session_id != note.session_id && !self.can_have_moved(note, &target) {
             return;
         }
         let rests = matches!(status, ClientState::Idle | ClientState::Shell);
@@ -305,6 +304,18 @@ impl ReconcilerThread {
         }
         let transcript = self.transcript_of(note);
         self.shared.record(vec![client_files::report(note, client, transcript.as_deref(), None)]);
+    }
+
+    /// Whether the client can have left the session it was known to have for the one that its file names (`/clear`,
+    /// `/resume`). Older clients do not update the id in their file, and hooks report the change better: they are waited for
+    /// as long as they speak. Without them the file is all there is, but it does not overrule what hooks said before unless
+    /// the client writes a transcript of that session.
+    fn can_have_moved(&self, note: &Note, target: &WatchTarget) -> bool {
+        match self.shared.watched_of(target) {
+            Some(watched) => !lock(&watched).main.hooks_speak(),
+            None if target.hooked => self.transcript_of(note).is_some(),
+            None => !self.hooks_speak(&target.session_id),
+        }
     }
 
     /// Where the client writes this session's transcript, if it has begun.

@@ -97,6 +97,7 @@ impl Stage {
     fn target_for(&self, busy: bool) -> WatchTarget {
         WatchTarget {
             resumed: false,
+            hooked: true,
             asked_commands: Vec::new(),
             session_id: "s".into(),
             transcript_path: Some(self.path()),

@@ -255,3 +255,54 @@ fn what_nobody_can_see_any_more_is_tidied_away() {
     wait_until("old rows to go", || team.postgres.query(rows) == "s1|1|0|0|0|t");
     assert!(!team.hub.log().contains("could not tidy"), "{}", team.hub.log());
 }
+
+/// One machine cannot fill the board of a team.
+#[test]
+fn the_board_keeps_the_newest_agents_of_a_machine_that_has_too_many() {
+    let Some(mut team) = Team::start() else { return };
+    let eve = Posting::join(&team, "eve");
+    let (most, surplus) = (2_000, 150);
+    let at = |id: i64| {
+        let mut agent = agent(id);
+        agent["last_active_at"] =
+            json!(format!("2026-11-17T10:{:02}:{:02}.{:03}Z", id / 600, id / 10 % 60, id % 10));
+        agent
+    };
+    let mut pos = 0;
+    for ids in (1..=most + surplus).collect::<Vec<i64>>().chunks(500) {
+        let agents: Vec<Value> = ids.iter().map(|id| at(*id)).collect();
+        assert_eq!(eve.post(&team.hub, pos + 1, pos + 1, &agents), 200);
+        pos += 1;
+    }
+    let ada = team.machine("ada", "full", json!({}));
+    ada.talk();
+    team.agent(&ada, "s1", |agent| agent["status"] == "attention");
+    let shown = |team: &Team| {
+        let agents = team.get("/api/agents", &ada.token)["agents"].as_array().unwrap().clone();
+        let (theirs, others): (Vec<Value>, Vec<Value>) =
+            agents.into_iter().partition(|agent| agent["edge"] == eve.edge);
+        let mut ids: Vec<i64> = theirs
+            .iter()
+            .map(|agent| agent["id"].as_str().unwrap().split_once('/').unwrap().1.parse().unwrap())
+            .collect();
+        ids.sort_unstable();
+        (ids, others.len())
+    };
+    let newest: Vec<i64> = (surplus + 1..=most + surplus).collect();
+    assert_eq!(shown(&team), (newest, 1), "at once, and only that machine's");
+    if !cfg!(debug_assertions) {
+        return skip("only builds for development tidy without delay");
+    }
+    team.home.set("HEADSPACE_HUB_TIDIES", "1");
+    let mut team = team.kill_hub();
+    team.home.unset("HEADSPACE_HUB_TIDIES");
+    let present = format!("SELECT count(*) FROM agents WHERE edge = {} AND ended_at IS NULL", eve.edge);
+    wait_until("the rest to be folded away", || team.postgres.query(&present) == most.to_string());
+    wait_until("the log to say so", || team.hub.log().contains("has 2150 agents that have not ended"));
+    // One of them is heard of again.
+    let mut back = agent(1);
+    back["last_active_at"] = json!("2026-11-17T11:00:00Z");
+    assert_eq!(eve.post(&team.hub, pos + 1, pos + 1, &[back]), 200);
+    let (ids, _) = shown(&team);
+    assert_eq!((ids.len(), ids.first(), ids.contains(&(surplus + 1))), (most as usize, Some(&1), false));
+}

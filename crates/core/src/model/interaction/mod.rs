@@ -168,7 +168,7 @@ const TELLING_FIELDS: &[(&str, &str)] = &[
 ];
 
 impl Interaction {
-    fn input(&self) -> Option<&Value> {
+    pub(crate) fn input(&self) -> Option<&Value> {
         self.asked.as_ref().map(|asked| &asked.input).filter(|input| !input.is_null())
     }
 

@@ -84,6 +84,34 @@ fn what_is_not_shown_as_asked_can_only_be_denied() {
 }
 
 #[test]
+fn only_open_asks_with_the_same_known_input_and_choices_are_alike() {
+    let key = |one: &Interaction| one.view("off").answer.alike().map(String::from);
+    let changed = |change: fn(&mut Interaction)| {
+        let mut one = bash("ls");
+        change(&mut one);
+        key(&one)
+    };
+    let ours = key(&bash("ls"));
+    assert_eq!(ours.as_ref().map(String::len), Some(32));
+    assert_eq!(changed(|one| (one.id, one.text) = (77, "Allow Bash: ls".to_string())), ours);
+    for (what, other) in [
+        ("another command", key(&bash("ls -l"))),
+        ("another tool", changed(|one| one.tool_name = Some("Shell".to_string()))),
+        ("fewer choices", changed(|one| one.asked.as_mut().unwrap().facts.cut = true)),
+        ("a word to type", changed(|one| one.answer.as_mut().unwrap().confirm = Some("ls".to_string()))),
+    ] {
+        assert!(other.is_some() && other != ours, "{what}: {other:?}");
+    }
+    for (what, none) in [
+        ("unknown input", changed(|one| one.asked = None)),
+        ("nobody waits", changed(|one| one.answer = None)),
+        ("answered", changed(|one| one.answer.as_mut().unwrap().state = AnswerState::Claimed)),
+    ] {
+        assert_eq!(none, None, "{what}");
+    }
+}
+
+#[test]
 fn an_ask_that_nobody_waits_for_says_why() {
     let mut one = bash("ls");
     one.answer = None;

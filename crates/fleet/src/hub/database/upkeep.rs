@@ -1,9 +1,11 @@
 //! A hub's background work on its tables: creates a partition for every day in advance, and drops it when it is old.
 
 use crate::hub::Hub;
+use crate::hub::board::MAX_PRESENT;
 use crate::hub::database::said;
 use crate::hub::database::schema;
 use anyhow::{Result, anyhow};
+use headspace_core::text::one_line;
 use headspace_platform::log;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +43,7 @@ async fn once(hub: &Hub) -> Result<()> {
     client.batch_execute("SET lock_timeout = '2s'").await?;
     let tidied = async {
         partitions(&client).await?;
+        fold_surplus(&client).await?;
         old_rows(&client).await
     };
     tidied.await.map_err(|error| anyhow!("{}", said(&error)))
@@ -91,6 +94,37 @@ pub async fn partitions(client: &Client) -> Result<(), tokio_postgres::Error> {
         let name: String = table.get(0);
         client.batch_execute(&format!("DROP TABLE IF EXISTS {name}")).await?;
         log::line(&format!("dropped the events of {}", &name["events_".len()..]));
+    }
+    Ok(())
+}
+
+/// What a machine has beyond the bound of the board counts as ended, and is deleted with what has ended. An agent that is
+/// posted again is back.
+async fn fold_surplus(client: &Client) -> Result<(), tokio_postgres::Error> {
+    let crowded = client
+        .query(
+            "SELECT a.edge, a.epoch_no, e.host, count(*) FROM agents a JOIN edges e ON e.id = a.edge
+             WHERE a.ended_at IS NULL GROUP BY a.edge, a.epoch_no, e.host HAVING count(*) > $1",
+            &[&MAX_PRESENT],
+        )
+        .await?;
+    for machine in &crowded {
+        let (edge, epoch_no, host, agents): (i32, i16, String, i64) =
+            (machine.get(0), machine.get(1), machine.get(2), machine.get(3));
+        // The machine's row first, as for a batch: neither waits for what the other holds.
+        client
+            .batch_execute(&format!(
+                "BEGIN; SELECT FROM edges WHERE id = {edge} FOR UPDATE;
+                 UPDATE agents SET ended_at = last_active_at WHERE edge = {edge} AND epoch_no = {epoch_no} AND ended_at IS NULL
+                   AND id NOT IN (SELECT id FROM agents WHERE edge = {edge} AND epoch_no = {epoch_no} AND ended_at IS NULL
+                                  ORDER BY last_active_at DESC, id DESC LIMIT {MAX_PRESENT});
+                 COMMIT"
+            ))
+            .await?;
+        log::line(&format!(
+            "machine {edge} ({}) has {agents} agents that have not ended: the board keeps the {MAX_PRESENT} that were active last",
+            one_line(&host, 60)
+        ));
     }
     Ok(())
 }

@@ -31,6 +31,8 @@ pub struct KeyRing {
 #[derive(Debug, Default)]
 struct KeyRingState {
     token: String,
+    /// There was no room for the file.
+    is_unwritten: bool,
     modified: Option<SystemTime>,
     codes: Vec<(String, Instant)>,
     logins: Vec<KnownBrowser>,
@@ -68,10 +70,10 @@ impl KeyRing {
         ring.read(&mut state);
         if state.token.is_empty() {
             let token = random_hex::<32>()?;
-            match files::replace(token_file, format!("{token}\n").as_bytes()) {
+            match write_token(token_file, &token) {
                 Ok(()) => ring.read(&mut state),
                 // Requests through the socket or from this user do not need it.
-                Err(error) if is_no_room(&error) => state.token = token,
+                Err(error) if is_no_room(&error) => (state.token, state.is_unwritten) = (token, true),
                 Err(error) => return Err(error).context("could not write the token"),
             }
         }
@@ -84,6 +86,22 @@ impl KeyRing {
         }
         drop(state);
         Ok(ring)
+    }
+
+    /// Writes the token if there was no room for it at the start.
+    pub fn write_if_unwritten(&self) {
+        let mut state = self.lock();
+        if !state.is_unwritten {
+            return;
+        }
+        // The user may have written another one meanwhile.
+        let is_there = files::read_text(&self.token_file).is_ok_and(|text| !text.trim().is_empty());
+        if is_there || write_token(&self.token_file, &state.token).is_ok() {
+            state.is_unwritten = false;
+            if !is_there {
+                state.modified = modified(&self.token_file);
+            }
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, KeyRingState> {
@@ -172,6 +190,12 @@ impl DoorKeys for KeyRing {
         }
         true
     }
+}
+
+fn write_token(file: &Path, token: &str) -> Result<()> {
+    // There may have been no room for the state directory either.
+    file.parent().map_or(Ok(()), files::private_dir)?;
+    files::replace(file, format!("{token}\n").as_bytes())
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {
