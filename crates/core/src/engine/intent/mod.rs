@@ -1,7 +1,8 @@
 //! Classifies a text: text ▶ (intent, confidence, why). Pure. Begin with [`intent`].
 //!
 //! Structure first: code, quotations and URLs are removed; then the last sentence, or the line above a closing list,
-//! decides. Only then the tables of phrases are used.
+//! decides. Only then the tables of phrases are used. They also say whether a question before the end is still open:
+//! one to the user is, unless it is answered; any other only if what follows is known to be a remark on it.
 
 mod phrases;
 mod prose;
@@ -184,16 +185,16 @@ fn asking(confidence: Confidence, why: &'static str, sentence: &Sentence) -> Jud
 /// A friendly closing that needs no answer. A question with a soft clause is one, unless another clause asks ("Happy to do
 /// either; which do you want?"). In a request, what is said first decides ("Please confirm, and let me know if …").
 fn is_soft(sentence: &Sentence) -> bool {
-    use phrases::position;
+    use phrases::rank;
     if sentence.asks {
         let (soft, others): (Vec<&str>, Vec<&str>) =
-            sentence.clauses().partition(|clause| position(phrases::SOFT, clause).is_some());
-        let asks = |clause: &&str| position(phrases::TO_YOU, clause).is_some();
+            sentence.clauses().partition(|clause| rank(phrases::SOFT, clause).is_some());
+        let asks = |clause: &&str| rank(phrases::TO_YOU, clause).is_some();
         return !soft.is_empty() && !others.iter().any(asks);
     }
-    let soft = position(phrases::SOFT, &sentence.folded);
-    let asks = position(phrases::ASKS, &sentence.folded);
-    soft.is_some_and(|soft| asks.is_none_or(|asks| soft <= asks))
+    let soft = rank(phrases::SOFT, &sentence.folded);
+    let asks = rank(phrases::ASKS, &sentence.folded);
+    soft.is_some_and(|soft| asks.is_none_or(|asks| soft < asks))
 }
 
 /// The part of a text that asks, for display as the question.
@@ -229,9 +230,9 @@ fn ends_a_word(rest: &str, phrase: &str) -> bool {
     !phrase.ends_with(is_of_a_word) || !rest.starts_with(is_of_a_word)
 }
 
-/// Chinese and Japanese are written without blanks: there a phrase may be anywhere in the text.
+/// Where words are not set apart by blanks, a phrase may be anywhere in the text.
 fn is_of_a_word(c: char) -> bool {
-    c.is_alphanumeric() && !matches!(c, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}')
+    c.is_alphanumeric() && !prose::is_written_without_blanks(c)
 }
 
 #[cfg(test)]

@@ -187,8 +187,10 @@ fn sentences(text: &str) -> Vec<Sentence> {
         let end = i + c.len_utf8();
         let rest = &bare[end..];
         let after = rest.trim_start_matches(is_trailing);
-        let breaks =
-            full || after.is_empty() || after.starts_with(' ') && begins_sentence(after.trim_start());
+        let breaks = full
+            || after.is_empty()
+            || after.starts_with(' ') && begins_sentence(after.trim_start())
+            || after.starts_with(is_written_without_blanks);
         let run = chars.get(n + 1).is_some_and(|(_, next)| matches!(next, '.' | '!' | '?'));
         if breaks && !run && !(*c == '.' && is_abbreviation(&bare[start..*i])) {
             let end = end + (rest.len() - after.len());
@@ -198,6 +200,11 @@ fn sentences(text: &str) -> Vec<Sentence> {
     }
     found.extend(sentence(&bare[start..]));
     found
+}
+
+/// Chinese, Japanese and Korean put no blank after a sentence, or none between a word and what modifies it.
+pub fn is_written_without_blanks(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7A3}')
 }
 
 fn begins_sentence(rest: &str) -> bool {
@@ -390,6 +397,8 @@ mod tests {
             "See https://example.com/?",
             "See https://example.com/a?b=c",
             "| a? | b? |",
+            "- [x] Are the docs updated?",
+            "The buttons are **Save** and **Not sure?**",
         ] {
             assert!(!asks(quiet), "{quiet}");
         }
@@ -402,6 +411,18 @@ mod tests {
         ] {
             assert!(asks(loud), "{loud}");
         }
+    }
+
+    #[test]
+    fn lists_headings_and_footnotes_are_told_apart() {
+        let kinds = |markdown: &str| read(markdown).into_iter().map(|block| block.kind).collect::<Vec<_>>();
+        assert_eq!(kinds("# Why?\n\nText\n\n- item"), [Kind::Heading, Kind::Paragraph, Kind::List]);
+        for item in ["1. x", "2) x", "(b) x", "C. x", "1️⃣ x", "Option 2: x", "**Option A** — x"] {
+            assert_eq!(kinds(item), [Kind::List], "{item}");
+        }
+        assert_eq!(kinds("Option 1 is the right one."), [Kind::Paragraph]);
+        assert_eq!(texts("Go on?[^1]\n\n[^1]: It takes a minute."), ["Go on?"]);
+        assert_eq!(texts("It says\n\n    Are you sure?\n\nand stops."), ["It says", "and stops."]);
     }
 
     #[test]
