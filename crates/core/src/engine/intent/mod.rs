@@ -1,13 +1,14 @@
 //! Classifies a text: text ▶ (intent, confidence, why). Pure. Begin with [`intent`].
 //!
 //! Structure first: code, quotations and URLs are removed; then the last sentence, or the line above a closing list,
-//! decides. Only then the tables of phrases are used.
+//! decides. Only then the tables of phrases are used. They also say whether a question before the end is still open:
+//! one to the user is, unless it is answered; any other only if what follows is known to be a remark on it.
 
 mod phrases;
 mod prose;
 
 use crate::engine::intent::phrases::Where;
-use crate::engine::intent::prose::{Block, Sentence};
+use crate::engine::intent::prose::{Block, Kind, Sentence};
 use crate::model::{Confidence, Intent};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,8 +20,17 @@ pub struct Judgement {
     pub asks: Option<String>,
 }
 
+/// In bytes; no text that a person would read is longer.
+const LONGEST_TEXT: usize = 128 * 1024;
+
 /// How many sentences at either end of a text can say that the work is finished.
 const EDGE_SENTENCES: usize = 3;
+
+/// How many paragraphs and lists at the end of a text are searched for its question.
+const BLOCKS_LOOKED_AT: usize = 3;
+
+/// How many sentences may follow a question to the user that is still open.
+const UNRELATED_AFTER_QUESTION: usize = 4;
 
 fn judged(intent: Intent, confidence: Confidence, why: &'static str) -> Judgement {
     Judgement { intent, confidence, why, asks: None }
@@ -28,7 +38,7 @@ fn judged(intent: Intent, confidence: Confidence, why: &'static str) -> Judgemen
 
 /// What Claude means by a text: a question to the user, an announcement of more, or the end of a task.
 pub fn intent(text: &str) -> Judgement {
-    let blocks = prose::read(text);
+    let blocks = prose::read(end_of(text));
     if let Some(question) = question(&blocks) {
         return question;
     }
@@ -47,6 +57,11 @@ pub fn intent(text: &str) -> Judgement {
     judged(Intent::Completion, Confidence::Low, "a statement")
 }
 
+/// A text of any length is judged by its end.
+fn end_of(text: &str) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(LONGEST_TEXT))..]
+}
+
 /// Like [`intent`], for the text a turn ended with: anything that is not a question completes it.
 pub fn at_stop(text: &str) -> Judgement {
     let judged = intent(text);
@@ -56,79 +71,130 @@ pub fn at_stop(text: &str) -> Judgement {
     }
 }
 
-/// The question a text ends with, if it ends with one.
+/// The question a text ends with, if it ends with one. It is looked for backward from the end: what follows a question
+/// may add to it, but not answer it.
 fn question(blocks: &[Block]) -> Option<Judgement> {
-    let (last, before) = blocks.split_last()?;
-    if last.is_list {
-        closing_list(last, before)
-    } else {
-        asks_at_the_end(&last.sentences).or_else(|| question_before_remark(last, before))
-    }
-}
-
-/// A list that closes the text belongs to the line above it: the choices of a question, or the questions themselves.
-fn closing_list(last: &Block, before: &[Block]) -> Option<Judgement> {
-    let items = last.sentences.iter().rev().find(|sentence| sentence.asks && !is_soft(sentence));
-    let lead = before.iter().rev().find(|block| !block.is_list).and_then(|block| block.sentences.last());
-    let lead_asks = lead.filter(|lead| !is_soft(lead)).and_then(|lead| {
-        let choice = lead.asks.then_some("a question and its choices");
-        choice
-            .or_else(|| phrases::find(phrases::ASKS, lead))
-            .or_else(|| phrases::find(phrases::OFFERS_CHOICE, lead))
-    });
-    let (why, sentence) = match (items, lead_asks, lead) {
-        (_, Some(why), Some(lead)) => (why, lead),
-        (Some(item), ..) if last.sentences.last().is_some_and(|end| end.asks) => {
-            ("a list of questions", item)
+    let mut after = After::default();
+    for (n, block) in blocks.iter().enumerate().rev().take(BLOCKS_LOOKED_AT) {
+        if block.kind == Kind::List {
+            return question_at_list(block, &blocks[..n], &after);
         }
-        _ => return None,
-    };
-    Some(asking(Confidence::Medium, why, sentence))
-}
-
-/// The last sentence asks; or an earlier one does, and what follows only adds to the question.
-fn asks_at_the_end(sentences: &[Sentence]) -> Option<Judgement> {
-    for (back, sentence) in sentences.iter().rev().enumerate() {
-        let soft = is_soft(sentence);
-        if sentence.asks && !soft && (back == 0 || phrases::find(phrases::TO_YOU, sentence).is_some()) {
-            let why =
-                if back == 0 { "the last sentence is a question" } else { "a question and a remark on it" };
-            let level = if back == 0 { Confidence::High } else { Confidence::Medium };
-            return Some(asking(level, why, sentence));
-        }
-        if let Some(why) = phrases::find(phrases::ASKS, sentence).filter(|_| !soft) {
-            return Some(asking(Confidence::Medium, why, sentence));
-        }
-        // A soft closing after a question does not withdraw it.
-        if !soft && phrases::find(phrases::REMARK, sentence).is_none() {
+        if block.kind == Kind::Heading && after.sentences > 0 {
             return None;
+        }
+        match question_in(&block.sentences, &mut after) {
+            Looked::Asks(judged) => return Some(judged),
+            Looked::Closed => return None,
+            Looked::Open => {}
         }
     }
     None
 }
 
-/// "Which one?" — list of choices — "I would take the first.": the question is above the list.
-fn question_before_remark(last: &Block, before: &[Block]) -> Option<Judgement> {
-    let only_remarks = last.sentences.iter().all(|s| phrases::find(phrases::REMARK, s).is_some() && !s.asks);
-    let (list, above) = before.split_last()?;
-    if !only_remarks {
-        return None;
+/// What follows the sentence that is being looked at.
+#[derive(Default)]
+struct After {
+    sentences: usize,
+    /// Those that are not known as remarks on a question.
+    unrelated: usize,
+}
+
+enum Looked {
+    Asks(Judgement),
+    /// An answer or a report: a question before it is settled.
+    Closed,
+    /// Nothing here settles a question that may be before it.
+    Open,
+}
+
+/// The last sentence asks; or an earlier one does, and what follows only adds to the question.
+fn question_in(sentences: &[Sentence], after: &mut After) -> Looked {
+    for sentence in sentences.iter().rev() {
+        let soft = is_soft(sentence);
+        if !soft && let Some((level, why)) = asks(sentence, after) {
+            return Looked::Asks(asking(level, why, sentence));
+        }
+        after.sentences += 1;
+        // A soft closing after a question does not withdraw it.
+        if soft || sentence.is_aside() || phrases::find(phrases::REMARK, sentence).is_some() {
+            continue;
+        }
+        after.unrelated += 1;
+        if sentence.asks || settles(sentence) || after.unrelated > UNRELATED_AFTER_QUESTION {
+            return Looked::Closed;
+        }
     }
-    if list.is_list {
-        return closing_list(list, above);
+    Looked::Open
+}
+
+fn asks(sentence: &Sentence, after: &After) -> Option<(Confidence, &'static str)> {
+    if sentence.asks && after.sentences == 0 {
+        return Some((Confidence::High, "the last sentence is a question"));
     }
-    let sentence = list.sentences.last()?;
-    let asks = sentence.asks && !is_soft(sentence) && phrases::find(phrases::TO_YOU, sentence).is_some();
-    asks.then(|| asking(Confidence::Medium, "a question and a remark on it", sentence))
+    let stays_open = is_to_you(sentence) || after.unrelated == 0 && !sentence.asks_what();
+    if sentence.asks && stays_open {
+        return Some((Confidence::Medium, "a question and a remark on it"));
+    }
+    phrases::find(phrases::ASKS, sentence).map(|why| (Confidence::Medium, why))
+}
+
+/// Whether a question is meant for the user. Others are often asked only to be answered in the next sentence.
+fn is_to_you(sentence: &Sentence) -> bool {
+    let found = |table| phrases::find(table, sentence).is_some();
+    found(phrases::YOUR_WISH) || found(phrases::TO_YOU) && !found(phrases::RHETORICAL)
+}
+
+/// An answer, or a report of what was done or is done next. "I'll …" is none: it may say what happens after a yes.
+fn settles(sentence: &Sentence) -> bool {
+    let goes_on =
+        phrases::find(phrases::GOING_ON, sentence).is_some_and(|phrase| !phrase.starts_with("i'll"));
+    goes_on || [phrases::ANSWERS, phrases::DONE].iter().any(|table| phrases::find(table, sentence).is_some())
+}
+
+/// A list belongs to the line above it: the choices of a question, or the questions themselves.
+fn question_at_list(list: &Block, before: &[Block], after: &After) -> Option<Judgement> {
+    let above = before.iter().rev().find(|block| block.kind != Kind::List);
+    let lead = above.and_then(|block| block.sentences.last());
+    if let Some(lead) = lead {
+        let choices =
+            (lead.asks && (is_to_you(lead) || !lead.asks_what())).then_some("a question and its choices");
+        let offers = || phrases::find(phrases::ASKS, lead).filter(|_| !is_soft(lead));
+        let why = choices.or_else(offers).or_else(|| phrases::find(phrases::OFFERS_CHOICE, lead));
+        if let Some(why) = why {
+            return Some(asking(Confidence::Medium, why, lead));
+        }
+    }
+    let reported = lead.is_some_and(|lead| phrases::find(phrases::REPORTS, lead).is_some());
+    let ends_in_question = list.sentences.last().is_some_and(|end| end.asks);
+    if ends_in_question && after.unrelated == 0 && !reported {
+        let item = list.sentences.iter().rev().find(|sentence| sentence.asks && !is_soft(sentence))?;
+        return Some(asking(Confidence::Medium, "a list of questions", item));
+    }
+    // "Which one? Here they are:" — the question is in the line above, but not at its end.
+    let mut after = After { sentences: 1, unrelated: after.unrelated };
+    match question_in(&above?.sentences, &mut after) {
+        Looked::Asks(judged) => Some(judged),
+        _ => None,
+    }
 }
 
 fn asking(confidence: Confidence, why: &'static str, sentence: &Sentence) -> Judgement {
     Judgement { asks: Some(sentence.text.clone()), ..judged(Intent::Question, confidence, why) }
 }
 
-/// A friendly closing that needs no answer.
+/// A friendly closing that needs no answer. A question with a soft clause is one, unless another clause asks ("Happy to do
+/// either; which do you want?"). In a request, what is said first decides ("Please confirm, and let me know if …").
 fn is_soft(sentence: &Sentence) -> bool {
-    phrases::find(phrases::SOFT, sentence).is_some()
+    use phrases::rank;
+    if sentence.asks {
+        let (soft, others): (Vec<&str>, Vec<&str>) =
+            sentence.clauses().partition(|clause| rank(phrases::SOFT, clause).is_some());
+        let asks = |clause: &&str| rank(phrases::TO_YOU, clause).is_some();
+        return !soft.is_empty() && !others.iter().any(asks);
+    }
+    let soft = rank(phrases::SOFT, &sentence.folded);
+    let asks = rank(phrases::ASKS, &sentence.folded);
+    soft.is_some_and(|soft| asks.is_none_or(|asks| soft < asks))
 }
 
 /// The part of a text that asks, for display as the question.
@@ -137,19 +203,22 @@ pub fn asking_part(text: &str) -> String {
 }
 
 impl Where {
-    fn fits(self, sentence: &str, phrase: &str) -> bool {
+    /// Where in the sentence the phrase is. "please * and tell me" stands for any words between the two parts.
+    fn position(self, sentence: &str, phrase: &str) -> Option<usize> {
+        if let Some((first, second)) = phrase.split_once(" * ") {
+            let start = self.position(sentence, first)?;
+            let rest = &sentence[start + first.len()..];
+            return Where::Anywhere.position(rest, second).map(|_| start);
+        }
+        let whole_words = |i: &usize| {
+            begins_a_word(&sentence[..*i], phrase) && ends_a_word(&sentence[i + phrase.len()..], phrase)
+        };
         match self {
-            Where::Starts => starts_with_words(sentence, phrase),
-            Where::Anywhere => sentence.match_indices(phrase).any(|(i, _)| {
-                begins_a_word(&sentence[..i], phrase) && ends_a_word(&sentence[i + phrase.len()..], phrase)
-            }),
-            Where::Whole => sentence.trim_end_matches(['.', '!', '?', ' ']) == phrase,
+            Where::Starts => sentence.starts_with(phrase).then_some(0).filter(whole_words),
+            Where::Anywhere => sentence.match_indices(phrase).map(|(i, _)| i).find(whole_words),
+            Where::Whole => (sentence.trim_end_matches(['.', '!', '?', ':', ' ']) == phrase).then_some(0),
         }
     }
-}
-
-fn starts_with_words(sentence: &str, phrase: &str) -> bool {
-    sentence.strip_prefix(phrase).is_some_and(|rest| ends_a_word(rest, phrase))
 }
 
 fn begins_a_word(before: &str, phrase: &str) -> bool {
@@ -161,9 +230,9 @@ fn ends_a_word(rest: &str, phrase: &str) -> bool {
     !phrase.ends_with(is_of_a_word) || !rest.starts_with(is_of_a_word)
 }
 
-/// Chinese and Japanese are written without blanks: there a phrase may be anywhere in the text.
+/// Where words are not set apart by blanks, a phrase may be anywhere in the text.
 fn is_of_a_word(c: char) -> bool {
-    c.is_alphanumeric() && !matches!(c, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}')
+    c.is_alphanumeric() && !prose::is_written_without_blanks(c)
 }
 
 #[cfg(test)]

@@ -5,6 +5,17 @@ use std::collections::BTreeMap;
 
 const CORPUS: &str = include_str!("corpus.tsv");
 
+/// Endings of turns, by what they mean to the user: `question` waits for an answer, `done` does not.
+const ENDINGS: &str = include_str!("endings.tsv");
+
+fn endings() -> impl Iterator<Item = (bool, String)> {
+    ENDINGS.lines().map(|line| {
+        let (label, text) = line.split_once('\t').unwrap();
+        assert!(matches!(label, "question" | "done"), "{label}");
+        (label == "question", text.replace("\\n", "\n"))
+    })
+}
+
 fn corpus() -> impl Iterator<Item = (Intent, String)> {
     CORPUS.lines().filter(|line| !line.is_empty()).map(|line| {
         let (intent, text) = line.split_once('\t').unwrap();
@@ -37,6 +48,34 @@ fn the_corpus_is_classified_as_a_user_would() {
     println!("{}", wrong.join("\n"));
     assert!(total >= 150);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_turn_needs_the_user_only_if_its_ending_asks() {
+    let wrong = |asks: bool| {
+        endings().filter(move |(wanted, text)| {
+            *wanted != asks && (at_stop(text).intent == Intent::Question) == asks
+        })
+    };
+    let false_questions: Vec<String> = wrong(true).map(|(_, text)| text).collect();
+    let missed: Vec<String> = wrong(false).map(|(_, text)| text).collect();
+    println!("{} endings, {} missed, {} false", endings().count(), missed.len(), false_questions.len());
+    assert!(
+        false_questions.is_empty() && missed.is_empty(),
+        "missed: {missed:#?}, false: {false_questions:#?}"
+    );
+}
+
+/// Work that grows faster than the length of the text would not end here.
+#[test]
+fn a_huge_text_is_judged_by_its_end() {
+    for piece in ["?", "a? ", "a.a", "a, ", "- ?\n"] {
+        let text = piece.repeat((16 << 20) / piece.len());
+        let asks = format!("{text}\n\nShould I go on?");
+        assert_eq!(intent(&asks).intent, Intent::Question, "{piece:?}");
+        let done = format!("{text}\n\nNo. The cache holds entries in insertion order.");
+        assert_eq!(intent(&done).intent, Intent::Completion, "{piece:?}");
+    }
 }
 
 /// The decision between "needs you" and "done" must not depend on how much was said before.
