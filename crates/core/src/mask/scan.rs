@@ -553,7 +553,8 @@ impl<'a> Scan<'a> {
             if !either && apart == (row.form == Form::Glued) {
                 return None;
             }
-            let mut value = value_from(bytes, after + usize::from(bytes[after] == b'='))?;
+            let equals = bytes.get(after) == Some(&b'=');
+            let mut value = value_from(bytes, after + usize::from(equals))?;
             let inner = &bytes[value.span.clone()];
             match row.form {
                 Form::Cookies => {

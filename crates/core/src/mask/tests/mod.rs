@@ -173,6 +173,7 @@ fn lookalikes_of_secrets_are_kept() {
         "dapifull",
         "ya29.short",
         "SG.short",
+        "curl example.com -u",
         "r8_x",
         "gsk_",
         "pypi-AgEsomething",
