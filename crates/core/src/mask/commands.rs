@@ -160,7 +160,6 @@ macro_rules! phrases {
 pub const PHRASES: &[Phrase] = phrases! {
     "IDENTIFIED BY ", "CREATE USER a IDENTIFIED BY '«{p12}»'", "CREATE USER a IDENTIFIED BY ?";
     "snyk auth ", "snyk auth «{h8}-{h4}-{h4}-{h4}-{h12}»", "snyk auth --help";
-    "generated for root@localhost: ", "A temporary password is generated for root@localhost: «{a12}»", "a certificate was generated for root@localhost: yes";
     "ConvertTo-SecureString ", "ConvertTo-SecureString \"«{p12}»\" -AsPlainText", "ConvertTo-SecureString $p -AsPlainText";
     "ConvertTo-SecureString -String ", "ConvertTo-SecureString -String '«{p12}»'", "ConvertTo-SecureString -String $p";
 };

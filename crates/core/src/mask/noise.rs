@@ -74,16 +74,22 @@ impl Joints {
         }
     }
 
+    /// Apart from the loop that asks for it, which has to be small.
+    #[inline(never)]
     fn find(&mut self, bytes: &[u8], mut from: usize) -> usize {
         loop {
-            let here = bytes.get(from..self.end).unwrap_or_default();
-            let mut signs = memchr::memchr2_iter(b'_', b'-', here).map(|sign| from + sign);
-            if let Some(joint) = signs.find(|sign| may_be_noise(&bytes[sign + 1..])) {
-                return joint;
+            let sign = |byte: &u8| matches!(byte, b'_' | b'-');
+            while let Some(skipped) = bytes.get(from..self.end).and_then(|here| here.iter().position(sign)) {
+                from += skipped;
+                if may_be_noise(&bytes[from + 1..]) {
+                    return from;
+                }
+                from += 1;
             }
             from = from.max(self.end);
             let rest = bytes.get(from..).unwrap_or_default();
-            let Some(block) = rest.chunks_exact(BLOCK).position(|block| block.iter().rev().all(is_letter))
+            let Some(block) =
+                rest.as_chunks().0.iter().position(|block| !has_gap(block) && block.iter().all(is_letter))
             else {
                 return usize::MAX;
             };
@@ -92,6 +98,13 @@ impl Joints {
             from += (block * BLOCK).saturating_sub(BLOCK);
         }
     }
+}
+
+/// Whether a blank, a quote, a bracket or another sign below `-` is in the block: nearly always, and told without a branch.
+fn has_gap(block: &[u8; BLOCK]) -> bool {
+    const ONES: u128 = u128::MAX / 0xff;
+    let bytes = u128::from_ne_bytes(*block);
+    bytes.wrapping_sub(ONES * b'-' as u128) & !bytes & (ONES << 7) != 0
 }
 
 fn is_letter(byte: &u8) -> bool {

@@ -239,8 +239,7 @@ impl<'a> Scan<'a> {
 
     fn at_sign(&mut self, at: usize) -> Option<Secret> {
         let bytes = self.bytes;
-        let mut middles =
-            MIDDLES.iter().filter(|row| row.marker.len() < 4 && row.marker.as_bytes()[0] == bytes[at]);
+        let mut middles = MIDDLES.iter().take_while(|row| row.marker.len() < 4);
         if let Some(secret) = middles.find_map(|row| self.middle(at, row)) {
             return Some(secret);
         }
@@ -422,9 +421,9 @@ impl<'a> Scan<'a> {
                 None
             };
         }
-        // `| NAME | value |`, and `the password is value`.
-        let between =
-            [&b" | "[..], b" is ", b" is: "].into_iter().find(|words| bytes[after..].starts_with(words));
+        // `| NAME | value |`, `the password is value`, and how MySQL says it.
+        const BETWEEN: [&[u8]; 4] = [b" | ", b" is generated for root@localhost: ", b" is ", b" is: "];
+        let between = BETWEEN.into_iter().find(|words| bytes[after..].starts_with(words));
         let style = if between.is_some() { Style::Beside } else { self.beside(&name, after)? };
         let after = after + between.map_or(0, <[u8]>::len);
         match assign::found(bytes, kind, style, &name, after)? {
@@ -554,7 +553,8 @@ impl<'a> Scan<'a> {
             if !either && apart == (row.form == Form::Glued) {
                 return None;
             }
-            let mut value = value_from(bytes, after + usize::from(bytes[after] == b'='))?;
+            let equals = bytes.get(after) == Some(&b'=');
+            let mut value = value_from(bytes, after + usize::from(equals))?;
             let inner = &bytes[value.span.clone()];
             match row.form {
                 Form::Cookies => {

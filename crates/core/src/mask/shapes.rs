@@ -271,7 +271,6 @@ pub const SHAPES: &[Shape] = shapes! {
     "e2b-key", "e2b_", Hex, 40, 40, Word;
     "easypost-key", "EZAK", Alnum, 54, 54, Word;
     "easypost-key", "EZTK", Alnum, 54, 54, Word;
-    "endor-key", "endr+", Alnum, 16, 16, Word;
     "fireworks-key", "fw_", Alnum, 22, 24, Word;
     "flutterwave-key", "FLWSECK-", Word, 34, 34, Word;
     "flutterwave-key", "FLWSECK_TEST-", Word, 12, MANY, Word;
@@ -289,7 +288,6 @@ pub const SHAPES: &[Shape] = shapes! {
     "bitwarden-session", "BW_SESSION=\\\"", Base64, 86, 88, Address;
     "modal-token", "as-", Alnum, 22, 22, Word;
     "octopus-key", "API-", Upper, 25, 32, Word;
-    "portainer-token", "ptr_", Base64, 43, 44, Word;
     "prefect-key", "pnu_", Alnum, 36, 36, Word;
     "prefect-key", "pnb_", Alnum, 36, 36, Word;
     "razorpay-key", "rzp_live_", Alnum, 14, 14, Word;
@@ -377,13 +375,13 @@ macro_rules! middles {
     };
 }
 
-/// Markers of four letters or more are found as words are, shorter ones as signs.
+/// Markers of four letters or more are found as words are, shorter ones as signs; these come first.
 pub const MIDDLES: &[Middle] = middles! {
     "telegram-token", ":AA", (Digits, 8, 10), (Word, 32, 36), "{d10}:AA{w33}", "12:30:AA{w33}";
     "azure-secret", "Q~", (Dotted, 4, 4), (Dotted, 31, 34), "aB38Q~{w34}", "FAQ~{w10}";
     "mailchimp-key", "-us", (Hex, 32, 32), (Digits, 1, 2), "{h32}-us19", "build-us1";
-    "terraform-token", ".atlasv1.", (Alnum, 14, 14), (Word, 60, usize::MAX), "{a14}.atlasv1.{w64}", "x.atlasv1.y";
     "salesforce-token", "!AQ", (Alnum, 15, 15), (Dotted, 80, usize::MAX), "00D{a12}!AQ{w94}", "WOW!AQ{w94}";
+    "terraform-token", ".atlasv1.", (Alnum, 14, 14), (Word, 60, usize::MAX), "{a14}.atlasv1.{w64}", "x.atlasv1.y";
     "firebase-token", ":APA91b", (Word, 7, 30), (Word, 100, usize::MAX), "{w22}:APA91b{w134}", "x:APA91b{w20}";
     "maxmind-key", "_mmk", (Word, 36, 36), (Word, 0, 0), "{a6}_{a29}_mmk", "get_mmk";
     "newrelic-key", "FFFFNRAL", (Alnum, 32, 36), (Alnum, 0, 0), "{h36}FFFFNRAL", "0xFFFFNRAL";

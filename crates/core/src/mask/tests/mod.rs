@@ -173,6 +173,7 @@ fn lookalikes_of_secrets_are_kept() {
         "dapifull",
         "ya29.short",
         "SG.short",
+        "curl example.com -u",
         "r8_x",
         "gsk_",
         "pypi-AgEsomething",
@@ -332,7 +333,7 @@ const SECRETS: [(&str, &str, usize); 5] = [
     ("by attack", include_str!("attack_secrets.txt"), 50),
     ("forecast", include_str!("forecast_secrets.txt"), 20),
     ("wide", include_str!("wide_secrets.txt"), 50),
-    ("blind", include_str!("blind_secrets.txt"), 40),
+    ("blind", include_str!("blind_secrets.txt"), 25),
 ];
 const LOOKALIKES: [(&str, &str, usize); 5] = [
     ("the first", include_str!("lookalikes.txt"), 50),
