@@ -310,6 +310,28 @@ fn an_invalid_file_is_refused_in_one_line_with_line_and_column() {
 }
 
 #[test]
+fn options_that_do_not_go_together_are_refused_in_one_line() {
+    let home = Home::new();
+    let before = everything(&home);
+    let cases: [&[&str]; 7] = [
+        &["--client", "codex", "--events", "Stop"],
+        &["--client", "codex", "--scope", "project"],
+        &["--client", "wave", "--guard"],
+        &["--client", "wave", "--events", "SessionStart"],
+        &["--scope", "project", "--config-dir", "/tmp"],
+        &["--events", "WorktreeCreate"],
+        &["--events", "Stpo"],
+    ];
+    for args in cases {
+        let out = home.run(&[&["install"], args].concat());
+        let told = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {told}");
+        assert!(told.starts_with("headspace: could not ") && told.lines().count() == 1, "{args:?}: {told}");
+    }
+    assert_eq!(everything(&home), before);
+}
+
+#[test]
 fn a_read_only_file_is_left_alone() {
     let home = with_settings(PRETTY);
     fs::set_permissions(settings(&home), PermissionsExt::from_mode(0o444)).unwrap();
