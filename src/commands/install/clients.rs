@@ -57,7 +57,7 @@ pub fn list(as_json: bool) -> Result<ExitCode> {
             .map(|row| {
                 json!({
                     "name": row.name, "title": row.title, "found": is_found(row), "installed": is_installed(row),
-                    "file": row.file(), "tried": row.tried,
+                    "file": row.file().map(|file| file.to_string_lossy().into_owned()), "tried": row.tried,
                 })
             })
             .collect();

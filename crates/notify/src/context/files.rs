@@ -91,8 +91,8 @@ impl ContextRoots {
 
     /// Whether the guard would stop a tool that reads it.
     fn is_secret(&self, path: &Path) -> bool {
-        let read = json!({"hook_event_name": "PreToolUse", "tool_name": "Read", "cwd": self.project,
-            "tool_input": {"file_path": path}});
+        let read = json!({"hook_event_name": "PreToolUse", "tool_name": "Read", "cwd": self.project.to_string_lossy(),
+            "tool_input": {"file_path": path.to_string_lossy()}});
         guard::judge(&read, &self.guard).decision != guard::Decision::Allow
     }
 
