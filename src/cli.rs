@@ -13,6 +13,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use headspace_core::text::strip_control;
 use headspace_platform::usage::Usage;
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Shows which of your coding agents needs you now, and why
@@ -92,7 +93,7 @@ pub fn help() -> String {
 }
 
 pub fn main() -> ExitCode {
-    exit_on_closed_pipe();
+    exit_if_printing_fails();
     let args = rewrite_help(std::env::args_os().collect());
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
@@ -148,15 +149,19 @@ fn rewrite_help(mut args: Vec<OsString>) -> Vec<OsString> {
     args
 }
 
-/// `headspace events | head` ends quietly when `head` has read enough. The signal itself is ignored, because a hook or a
-/// server must survive it.
-fn exit_on_closed_pipe() {
+/// What happens if output cannot be written. `headspace events | head` ends quietly when `head` has read enough (the signal
+/// itself is ignored, because a hook or a server must survive it); a full disk is an error like any other.
+fn exit_if_printing_fails() {
     const BROKEN_PIPE: i32 = 141;
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let message = panic.payload().downcast_ref::<String>().map_or("", String::as_str);
-        if message.starts_with("failed printing to") && message.contains("Broken pipe") {
-            std::process::exit(BROKEN_PIPE);
+        if let Some((_, why)) = message.strip_prefix("failed printing to ").and_then(|m| m.split_once(": ")) {
+            if why.contains("Broken pipe") {
+                std::process::exit(BROKEN_PIPE);
+            }
+            let _ = writeln!(std::io::stderr(), "headspace: could not print: {why}");
+            std::process::exit(1);
         }
         usual(panic);
     }));

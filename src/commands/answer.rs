@@ -238,7 +238,7 @@ fn meant(ask: &InteractionView, words: &[String]) -> Result<(Choice, Said)> {
     };
     match (choice, ask.kind) {
         (Some(choice), _) if choice.is_yes() && message.is_some() => {
-            Err(Usage(format!("`{choice}` takes no message")).into())
+            Err(Usage(format!("could not answer: `{choice}` takes no message")).into())
         }
         (Some(Choice::Allow), InteractionKind::Plan) => Ok((Choice::Approve, Said::default())),
         (Some(choice), _) => Ok((choice, Said { message, ..Said::default() })),
@@ -253,9 +253,12 @@ fn meant(ask: &InteractionView, words: &[String]) -> Result<(Choice, Said)> {
             Ok((Choice::Answers, Said { answers: Some(answers), ..Said::default() }))
         }
         (None, InteractionKind::Plan) => {
-            Err(Usage("a plan takes `approve`, `keep-planning [MESSAGE]` or `stop`".into()).into())
+            Err(Usage("could not answer: a plan takes `approve`, `keep-planning [MESSAGE]` or `stop`".into())
+                .into())
         }
-        (None, _) => Err(Usage("it takes `allow`, `deny [MESSAGE]` or `stop`".into()).into()),
+        (None, _) => {
+            Err(Usage("could not answer: it takes `allow`, `deny [MESSAGE]` or `stop`".into()).into())
+        }
     }
 }
 

@@ -53,8 +53,11 @@ pub fn run(args: &ContextArgs) -> Result<ExitCode> {
     let role = role.clone().or_else(|| config::env(config::var::SESSION_ROLE));
     let found = Context::gather(&config, &cwd, role.as_deref());
     if *json {
-        let files: Vec<_> =
-            found.files.iter().map(|file| json!({"label": file.label, "path": file.path})).collect();
+        let files: Vec<_> = found
+            .files
+            .iter()
+            .map(|file| json!({"label": file.label, "path": file.path.to_string_lossy()}))
+            .collect();
         let value = json!({"files": files, "text": found.text()});
         println!("{}", text::json(&value, true));
     } else {

@@ -170,7 +170,7 @@ fn a_misspelled_setting_of_the_guard_is_reported_with_the_rules() {
     home.configure(r#"{ "guard": { "asks": ["npm publish"] } }"#);
     let rules = home.run(&["guard", "rules"], b"");
     let trouble = String::from_utf8(rules.stderr).unwrap();
-    assert!(trouble.contains("unknown setting \"guard.asks\""), "{trouble}");
+    assert!(trouble.contains("unknown setting `guard.asks`; did you mean `guard.ask`?"), "{trouble}");
     assert_eq!(rules.status.code(), Some(1));
 }
 

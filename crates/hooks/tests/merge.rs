@@ -103,6 +103,22 @@ fn lists_that_were_empty_stay_if_the_original_file_is_known() {
     );
 }
 
+/// A list with a comment in it cannot be ours alone, whether or not the original file is known.
+#[test]
+fn lists_with_a_comment_of_the_users_stay() {
+    let plan = plan_for(&["Stop"], BIN);
+    each_row(
+        [
+            "{\"hooks\":{ /* none yet */}}",
+            "{\"hooks\":{\"Stop\":[ /* none yet */]}}",
+            "{\n  \"hooks\": {\n    // later\n  }\n}\n",
+            "{\n  \"hooks\": {\n    \"Stop\": [ // later\n    ]\n  }\n}\n",
+        ],
+        |before| format!("{before:?}"),
+        |before| assert_eq!(taken_out(&put(before, &plan).text, None), before),
+    );
+}
+
 #[test]
 fn a_blank_file_becomes_an_object() {
     let plan = plan_for(&["Stop"], BIN);

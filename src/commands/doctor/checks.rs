@@ -44,7 +44,7 @@ pub fn configuration(input: &CheckInput) -> Vec<Finding> {
         Ok(_) if path.exists() => {
             let unknown = keys::unknown(&headspace_platform::files::read_text(&path).unwrap_or_default());
             let fix = || format!("correct or remove it in {}", short(&path));
-            let said = |key: &String| Finding::warn(format!("unknown setting `{key}`"), fix());
+            let said = |key: &keys::UnknownKey| Finding::warn(key.to_string(), fix());
             let mut findings: Vec<Finding> = unknown.iter().map(said).collect();
             findings.extend(guard_settings(input));
             if findings.is_empty() {
@@ -192,14 +192,16 @@ fn hooks_in(dir: &Path) -> Vec<Finding> {
         *per_event.entry(&entry.event).or_default() += 1;
     }
     let mut programs: Vec<String> =
-        ours.iter().filter_map(|entry| entry.call.words()?.into_iter().next()).collect();
+        ours.iter().filter_map(|entry| entry.call.program().map(|program| from_home(&program))).collect();
     programs.sort_unstable();
     programs.dedup();
     let mut findings = Vec::new();
     let doubled = doubled(&per_event, &shown, &install_command);
     findings.extend(doubled.map(|finding| finding.repaired_by(install.clone())));
     findings.extend(unsubscribed(&per_event, &shown, &install_command));
-    findings.extend(programs.iter().filter(|program| !is_executable(Path::new(program))).map(|program| {
+    // What another variable holds in the client's environment is not known here.
+    let gone = |program: &&String| !program.contains('$') && !is_executable(Path::new(program));
+    findings.extend(programs.iter().filter(gone).map(|program| {
         let message = format!("{program}, which {shown} calls, does not exist");
         Finding::fail(message, &install_command).repaired_by(install.clone())
     }));
@@ -208,6 +210,12 @@ fn hooks_in(dir: &Path) -> Vec<Finding> {
         findings.push(Finding::ok(format!("{count} events in {shown} call {programs}")));
     }
     findings
+}
+
+/// A path as the shell reads it: the home directory in place of its short forms.
+pub(super) fn from_home(path: &str) -> String {
+    let rest = ["~/", "$HOME/", "${HOME}/"].iter().find_map(|short| path.strip_prefix(short));
+    rest.map_or_else(|| path.to_owned(), |rest| config::home().join(rest).to_string_lossy().into_owned())
 }
 
 /// Events that call us more than once.

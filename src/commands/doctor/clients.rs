@@ -1,5 +1,6 @@
 //! The coding agents other than Claude Code: which are installed, which have our hooks, which have sent events.
 
+use crate::commands::doctor::checks::from_home;
 use crate::commands::doctor::{CheckInput, Finding};
 use crate::commands::install::client_version::version_of;
 use crate::commands::install::{clients, short};
@@ -9,7 +10,7 @@ use headspace_clients::{Registration, Row, hook_file};
 use headspace_core::stamp::Stamp;
 use headspace_core::text::numbers::duration;
 use headspace_hooks::client_settings::entry::{Call, role_of};
-use headspace_hooks::client_settings::locate;
+use headspace_hooks::client_settings::{locate, merge};
 use headspace_platform::clock::WallClock;
 use headspace_platform::config;
 use serde_json::Value;
@@ -23,7 +24,9 @@ fn check(row: &'static Row) -> Finding {
     let version = version_of(row.program).map(|version| format!(" {version}")).unwrap_or_default();
     let who = format!("{} ({}{version}, tried with {})", row.name, row.title, row.tried);
     if !clients::is_installed(row) {
-        return Finding::warn(format!("{who}: found, without our hooks"), install_command(row));
+        return unreadable(row, &who).unwrap_or_else(|| {
+            Finding::warn(format!("{who}: found, without our hooks"), install_command(row))
+        });
     }
     let Some(file) = row.file() else { return Finding::ok(who) };
     let text = std::fs::read_to_string(&file).unwrap_or_default();
@@ -36,6 +39,24 @@ fn check(row: &'static Row) -> Finding {
 
 fn install_command(row: &Row) -> String {
     format!("headspace install --client {}", row.name)
+}
+
+/// Why install cannot add our hooks to the client's file: it has entries of others, and nobody can read it.
+fn unreadable(row: &Row, who: &str) -> Option<Finding> {
+    let Registration::Groups { .. } = row.registration else { return None };
+    let file = row.file()?;
+    let text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(error) => {
+            let message = format!("{who}: could not read {}: {error}", short(&file));
+            return Some(Finding::fail(message, format!("correct {}", short(&file))));
+        }
+    };
+    let fault = merge::find(&text, None).err()?;
+    let place = format!("{}:{}:{}", short(&file), fault.line, fault.column);
+    let fix = format!("correct it, then {}", install_command(row));
+    Some(Finding::fail(format!("{who}: {place}: {}", fault.message), fix))
 }
 
 fn not_there(row: &Row, who: &str, file: &Path, program: &Path) -> Finding {
@@ -114,8 +135,8 @@ fn our_entries(text: &str) -> Vec<OurEntry> {
                 let line = entry.get("command").or_else(|| entry.get("bash")).and_then(Value::as_str);
                 let call = Call::Shell(line.unwrap_or_default().to_owned());
                 let ours = role_of(&call, own.as_deref()).is_some();
-                let program = call.words().filter(|_| ours).and_then(|words| words.into_iter().next());
-                if let Some(program) = program.map(PathBuf::from) {
+                let program = call.program().filter(|_| ours);
+                if let Some(program) = program.map(|program| PathBuf::from(from_home(&program))) {
                     found.push(OurEntry { event: event.clone(), group, index, program });
                 }
             }

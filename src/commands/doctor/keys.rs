@@ -11,8 +11,32 @@ use serde::de::value::Error;
 use serde::de::{Deserializer, Error as _, Visitor};
 use serde_json::Value;
 
-/// The unknown keys, as `section.key`.
-pub fn unknown(text: &str) -> Vec<String> {
+/// A key that no setting has.
+#[derive(Debug, PartialEq)]
+pub struct UnknownKey {
+    /// As `section.key`.
+    pub name: String,
+    /// The setting that was probably meant, in the same form.
+    meant: Option<String>,
+}
+
+impl UnknownKey {
+    fn new(prefix: &str, key: &str, known: &[&str]) -> UnknownKey {
+        let meant = rules::likely(key, known).map(|meant| format!("{prefix}{meant}"));
+        UnknownKey { name: format!("{prefix}{key}"), meant }
+    }
+}
+
+/// What is to be said about it.
+impl std::fmt::Display for UnknownKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "unknown setting `{}`", self.name)?;
+        self.meant.iter().try_for_each(|meant| write!(f, "; did you mean `{meant}`?"))
+    }
+}
+
+/// The unknown keys.
+pub fn unknown(text: &str) -> Vec<UnknownKey> {
     let Ok(root) = serde_json::from_str::<Value>(&config::strict_json(text)) else { return Vec::new() };
     let mut found = unknown_in(&root, "", names::<Config>());
     for (section, names) in [
@@ -52,15 +76,14 @@ pub fn unknown_in_project(text: &str) -> Vec<(usize, String)> {
             if known.contains(&key.as_str()) {
                 continue;
             }
-            let why = match rules::likely(key, known) {
-                Some(meant) => format!("; did you mean `{prefix}{meant}`?"),
-                None if prefix.is_empty() && names::<Config>().contains(&key.as_str()) => {
-                    "; a project's file has only `guard`".to_owned()
-                }
-                None => String::new(),
+            let unknown = UnknownKey::new(prefix, key, known);
+            let elsewhere = prefix.is_empty() && names::<Config>().contains(&key.as_str());
+            let why = match unknown.meant {
+                None if elsewhere => "; a project's file has only `guard`",
+                _ => "",
             };
             let line = line_of(text, key).unwrap_or(1);
-            found.push((line, format!("unknown setting `{prefix}{key}`{why}")));
+            found.push((line, format!("{unknown}{why}")));
         }
     }
     found.sort();
@@ -75,9 +98,10 @@ fn line_of(text: &str, key: &str) -> Option<usize> {
     Some(text[..at].matches('\n').count() + 1)
 }
 
-fn unknown_in(section: &Value, prefix: &str, names: &[&str]) -> Vec<String> {
+fn unknown_in(section: &Value, prefix: &str, names: &[&str]) -> Vec<UnknownKey> {
     let keys = section.as_object().into_iter().flat_map(|fields| fields.keys());
-    keys.filter(|key| !names.contains(&key.as_str())).map(|key| format!("{prefix}{key}")).collect()
+    let unknown = keys.filter(|key| !names.contains(&key.as_str()));
+    unknown.map(|key| UnknownKey::new(prefix, key, names)).collect()
 }
 
 /// The field names of a section, taken from its type, because a second list would not be kept up to date.
@@ -141,14 +165,16 @@ mod tests {
              "guard": {"rules": {"any": "on"}, "projects": {"/srv": {"rule": {}}}},
              "answer": {"code_seconds": 60, "key_second": 1}, "hub": {"share": {"/srv": "none"}, "shares": {}},}"#;
         let found = [
-            "prot",
-            "reconcile.polling",
-            "answer.key_second",
-            "hub.shares",
-            "webhooks.txt",
-            "guard.projects.rule",
+            ("prot", Some("port")),
+            ("reconcile.polling", None),
+            ("answer.key_second", Some("answer.key_seconds")),
+            ("hub.shares", Some("hub.share")),
+            ("webhooks.txt", None),
+            ("guard.projects.rule", Some("guard.projects.rules")),
         ];
-        assert_eq!(unknown(text), found);
+        let keys = unknown(text);
+        let keys: Vec<_> = keys.iter().map(|key| (&*key.name, key.meant.as_deref())).collect();
+        assert_eq!(keys, found);
         assert!(unknown_in_project("").is_empty() && unknown_in_project("[1]").is_empty());
         assert!(unknown("").is_empty() && unknown("[1]").is_empty());
     }

@@ -319,8 +319,8 @@ fn list(args: &RulesArgs) -> Result<ExitCode> {
     let mut policy = rules::Policy::of(&config.guard, std::slice::from_ref(&cwd), &home);
     let mut problems = rules::problems(&config.guard);
     let text = headspace_platform::files::read_text(&config::config_file()).unwrap_or_default();
-    let unknown = keys::unknown(&text).into_iter().filter(|key| key.starts_with("guard."));
-    problems.extend(unknown.map(|key| format!("unknown setting \"{key}\"")));
+    let unknown = keys::unknown(&text).into_iter().filter(|key| key.name.starts_with("guard."));
+    problems.extend(unknown.map(|key| key.to_string()));
     let project = project_settings(Path::new(&cwd));
     if let Some((path, own)) = &project {
         policy.tighten(own);

@@ -25,7 +25,7 @@ pub(super) fn list(row: &'static Row, as_json: bool) -> Result<ExitCode> {
             .iter()
             .flat_map(|file| file.hooks.iter().map(move |hook| (file, hook)))
             .map(|(file, hook)| {
-                json!({"file": file.path, "event": hook.event, "matcher": hook.matcher, "command": hook.command})
+                json!({"file": file.path.to_string_lossy(), "event": hook.event, "matcher": hook.matcher, "command": hook.command})
             })
             .collect();
         println!("{}", text::json(&json!({"client": row.name, "hooks": hooks}), false));
@@ -55,7 +55,7 @@ pub(super) fn validate(row: &'static Row, as_json: bool) -> Result<ExitCode> {
             .flat_map(|file| file.faults.iter().map(move |fault| (file, fault)))
             .map(|(file, (line, column, fault))| {
                 json!({
-                    "file": file.path, "line": line, "column": column, "path": fault.path,
+                    "file": file.path.to_string_lossy(), "line": line, "column": column, "path": fault.path,
                     "level": if fault.is_error { "error" } else { "warning" }, "message": fault.message,
                 })
             })
@@ -63,7 +63,7 @@ pub(super) fn validate(row: &'static Row, as_json: bool) -> Result<ExitCode> {
         let hooks: usize = files.iter().map(|file| file.hooks.len()).sum();
         let listed: Vec<Value> = files
             .iter()
-            .map(|file| json!({"path": file.path, "found": file.found, "valid": file.found && !failed(file)}))
+            .map(|file| json!({"path": file.path.to_string_lossy(), "found": file.found, "valid": file.found && !failed(file)}))
             .collect();
         let value = json!({"files": listed, "problems": problems, "hooks": hooks});
         println!("{}", text::json(&value, false));

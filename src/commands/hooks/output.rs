@@ -38,7 +38,7 @@ pub fn list_json(sources: &Sources) -> Value {
 /// The fields that identify a hook in every output.
 fn identity(found: &FoundHook<'_>) -> Value {
     json!({
-        "file": found.source.path,
+        "file": found.source.path.to_string_lossy(),
         "event": found.group.event,
         "index": found.group.index,
         "matcher": found.group.matcher,
@@ -153,13 +153,13 @@ pub fn validate_json(
         .files
         .iter()
         .map(|source| {
-            json!({"path": source.path, "found": source.found, "valid": source.reading.is_valid(),
+            json!({"path": source.path.to_string_lossy(), "found": source.found, "valid": source.reading.is_valid(),
                    "scope": source.scope.to_string()})
         })
         .collect();
     let problem = |(file, problem): Located<'_>| {
         json!({
-            "file": file,
+            "file": file.to_string_lossy(),
             "line": problem.position.line,
             "column": problem.position.column,
             "path": problem.path,

@@ -57,14 +57,18 @@ pub fn list(as_json: bool) -> Result<ExitCode> {
             .map(|row| {
                 json!({
                     "name": row.name, "title": row.title, "found": is_found(row), "installed": is_installed(row),
-                    "file": row.file(), "tried": row.tried,
+                    "file": row.file().map(|file| file.to_string_lossy().into_owned()), "tried": row.tried,
                 })
             })
             .collect();
         report::print_json(&json!({"clients": clients}));
         return Ok(ExitCode::SUCCESS);
     }
-    for row in known.into_iter().filter(|row| is_found(row)) {
+    let found: Vec<&Row> = known.into_iter().filter(|row| is_found(row)).collect();
+    if found.is_empty() {
+        println!("No coding agent found: neither a configuration directory nor a program on PATH.");
+    }
+    for row in found {
         let state = match (is_installed(row), row.file()) {
             (true, _) => "hooks installed",
             (false, Some(_)) => "no hooks yet",
@@ -88,12 +92,19 @@ impl Others {
         let claudes = !args.events.is_empty() || args.script || args.statusline;
         let rows = args.place.others(is_found)?;
         if claudes && named && !rows.is_empty() {
-            return Err(Usage("--events, --script and --statusline go with Claude Code only".into()).into());
+            return Err(Usage(
+                "could not use --events, --script or --statusline: they go with Claude Code only".into(),
+            )
+            .into());
         }
         let mut others = Others { edits: Vec::new(), refused: 0 };
         for row in rows.into_iter().filter(|_| !claudes) {
             if named && args.guard && row.guard == GuardForm::None {
-                return Err(Usage(format!("{} does not honor what a guard says", row.title)).into());
+                return Err(Usage(format!(
+                    "could not install the guard: {} does not honor what it says",
+                    row.title
+                ))
+                .into());
             }
             match edit(row, program, args.guard) {
                 Ok(edit) => others.edits.push((row, edit)),
@@ -125,6 +136,21 @@ impl Others {
         };
         let done = self.edits.into_iter().filter_map(&mut apply).collect();
         (done, refused)
+    }
+
+    /// What is left to do if Claude's own file cannot be changed because of `error`.
+    pub(super) fn finish_despite(
+        self,
+        error: anyhow::Error,
+        dry_run: bool,
+        as_json: bool,
+    ) -> Result<ExitCode> {
+        if !self.edits.is_empty()
+            && let Err(other) = self.finish(dry_run, as_json)
+        {
+            report::note(&format!("{other:#}"));
+        }
+        Err(error)
     }
 
     /// All there is to do where only other clients are meant.

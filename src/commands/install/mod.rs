@@ -140,7 +140,8 @@ impl PlaceArgs {
             None if only_claudes => Ok(Vec::new()),
             None => Ok(clients::rows().filter(|row| are_there(row)).collect()),
             Some(_) if only_claudes => {
-                Err(Usage("--scope and --config-dir go with Claude Code only".into()).into())
+                Err(Usage("could not use --scope or --config-dir: they go with Claude Code only".into())
+                    .into())
             }
             Some(name) => Ok(headspace_clients::named(name).into_iter().collect()),
         }
@@ -189,12 +190,20 @@ pub fn install(args: &InstallArgs) -> Result<ExitCode> {
             let content = apply::Content::Entries(Box::new(choices.plan(&program, target, version)));
             apply::PendingEdit::install(target, &program, content, &choices)
         })
-        .collect::<Result<Vec<_>>>()?;
+        .collect::<Result<Vec<_>>>();
+    // A file that cannot be changed must not keep the other clients from their hooks.
+    let edits = match edits {
+        Ok(edits) => edits,
+        Err(error) => return others.finish_despite(error, args.dry_run, args.json),
+    };
     if args.dry_run {
         let edits: Vec<_> = edits.into_iter().chain(others.into_edits()).collect();
         return report::dry_run(&edits, args.json);
     }
-    let done = edits.into_iter().map(apply::PendingEdit::apply).collect::<Result<Vec<_>>>()?;
+    let done = match edits.into_iter().map(apply::PendingEdit::apply).collect::<Result<Vec<_>>>() {
+        Ok(done) => done,
+        Err(error) => return others.finish_despite(error, args.dry_run, args.json),
+    };
     if args.guard && !args.json {
         profile::ask()?;
     }
@@ -305,7 +314,7 @@ impl Choices {
     fn of(args: &InstallArgs) -> Result<Choices> {
         let client = args.place.client();
         if client == Client::Wave && (args.guard || args.statusline) {
-            return Err(Usage("Wave has neither a guard nor a status line to install".into()).into());
+            return Err(Usage("could not install a guard or a status line: Wave has neither".into()).into());
         }
         let events = args.events.iter().map(|name| known_event(client, name)).collect::<Result<Vec<_>>>()?;
         let on_failure = if args.guard { guard_on_failure()? } else { None };
@@ -374,7 +383,9 @@ fn known_event(client: Client, name: &str) -> Result<String> {
     if client == Client::Wave {
         let found =
             WAVE_EVENTS.iter().find(|(event, _)| *event == name || event_names::slug_of(event) == name);
-        let found = found.ok_or_else(|| Usage(format!("Wave has no event {name:?}")))?;
+        let found = found.ok_or_else(|| {
+            Usage(format!("could not subscribe to {name:?}: Wave has no event of this name"))
+        })?;
         return Ok(found.0.to_owned());
     }
     match event_names::by_name(name).or_else(|| event_names::by_slug(name)) {
@@ -384,7 +395,7 @@ fn known_event(client: Client, name: &str) -> Result<String> {
                 "WorktreeCreate" | "WorktreeRemove" => "a hook for it replaces what git does",
                 _ => "a hook for it costs time and reports nothing new",
             };
-            Err(Usage(format!("{} is not installed: {why}", spec.name)).into())
+            Err(Usage(format!("could not subscribe to {}: {why}", spec.name)).into())
         }
         None => {
             let known = || {

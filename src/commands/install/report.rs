@@ -211,7 +211,7 @@ pub fn dry_run(edits: &[PendingEdit], as_json: bool) -> Result<ExitCode> {
     if as_json {
         let files = edits.iter().map(|edit| {
             json!({
-                "path": edit.target.path,
+                "path": edit.target.path.to_string_lossy(),
                 "changes": edit.changes(),
                 "diff": diff_of(edit),
                 "warnings": remarks(&edit.merged.warnings),
@@ -346,12 +346,12 @@ fn settings_line(done: &AppliedEdit) -> String {
 pub(super) fn file_json(done: &AppliedEdit) -> Value {
     let merged = &done.merged;
     json!({
-        "path": done.target.path,
-        "file": done.target.file,
+        "path": done.target.path.to_string_lossy(),
+        "file": done.target.file.to_string_lossy(),
         "changed": done.changed,
         "restored": done.changed && done.restored,
         "deleted": done.deleted,
-        "backup": done.backup,
+        "backup": done.backup.as_ref().map(|path| path.to_string_lossy()),
         "added": merged.added,
         "updated": merged.updated,
         "removed": merged.removed,
@@ -359,7 +359,7 @@ pub(super) fn file_json(done: &AppliedEdit) -> Value {
         "foreign": merged.foreign,
         "guard_changed": merged.guard_changed,
         "status_line_changed": merged.status_line_changed,
-        "script": done.script.as_ref().map(|(path, _)| path),
+        "script": done.script.as_ref().map(|(path, _)| path.to_string_lossy()),
         "warnings": remarks(&merged.warnings),
     })
 }

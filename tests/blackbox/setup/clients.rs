@@ -119,6 +119,19 @@ fn a_bad_file_is_refused_and_left_as_it_is() {
     assert!(home.at(".codex/hooks.json").exists() && home.at(".claude/settings.json").exists());
 }
 
+#[test]
+fn a_bad_file_of_claudes_does_not_keep_the_others_from_their_hooks() {
+    let home = Home::new();
+    home.write(".claude/settings.json", "{\"hooks\": {");
+    home.write(".codex/config.toml", "");
+    let all = home.run(&["install"]);
+    assert_eq!(all.status.code(), Some(1));
+    let told = String::from_utf8(all.stderr).unwrap();
+    assert!(told.starts_with("headspace: could not change") && told.lines().count() == 1, "{told}");
+    assert_eq!(read(&home, ".claude/settings.json").as_deref(), Some("{\"hooks\": {"));
+    assert!(read(&home, ".codex/hooks.json").is_some_and(|text| text.contains("notify")));
+}
+
 /// What a file of the user's can look like; none of its bytes may be lost.
 const USERS_FILES: [(&str, &str); 11] = [
     ("empty", ""),

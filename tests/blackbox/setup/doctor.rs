@@ -167,7 +167,37 @@ fn a_mistyped_setting_is_named() {
     let home = Installation::without_server(json!({"prot": 6000, "reconcile": {"polling_intervall": 2}}));
     let said: Vec<String> =
         findings(&home, "configuration").into_iter().map(|(_, message)| message).collect();
-    assert!(said[0].contains("`prot`") && said[1].contains("`reconcile.polling_intervall`"), "{said:?}");
+    assert!(said[0].contains("`prot`; did you mean `port`?"), "{said:?}");
+    assert!(said[1].contains("`reconcile.polling_intervall`"), "{said:?}");
+}
+
+#[test]
+fn another_clients_file_that_cannot_be_read_is_named_by_line_and_column() {
+    let home = Installation::without_server(json!({}));
+    home.ok(&["install"]);
+    home.write(".codex/hooks.json", "{\n  \"hooks\": {},,\n}");
+    let (level, message) = first(&home, "clients");
+    assert!(level == "fail" && message.contains("~/.codex/hooks.json:2:"), "{message}");
+}
+
+/// Entries that a person wrote, or an older version: the home directory has several names.
+#[test]
+fn a_program_below_the_home_directory_is_found_under_each_of_its_names() {
+    let home = Installation::without_server(json!({}));
+    copy_program(binary(), home.at("bin/headspace"));
+    home.ok(&["install"]);
+    let installed = std::fs::read_to_string(home.at(".claude/settings.json")).unwrap();
+    let call = format!("\"command\": \"{}\", \"args\": [\"notify\"]", binary());
+    assert!(installed.contains(&call), "{installed}");
+    for program in ["~/bin/headspace", "$HOME/bin/headspace", "exec ${HOME}/bin/headspace"] {
+        let by_name = installed.replace(&call, &format!("\"command\": \"{program} notify\""));
+        std::fs::write(home.at(".claude/settings.json"), by_name).unwrap();
+        assert_eq!(first(&home, "hooks").0, "ok", "{program}");
+        std::fs::rename(home.at("bin"), home.at("gone")).unwrap();
+        let (level, message) = first(&home, "hooks");
+        assert!(level == "fail" && message.contains("bin/headspace"), "{program}: {message}");
+        std::fs::rename(home.at("gone"), home.at("bin")).unwrap();
+    }
 }
 
 #[test]

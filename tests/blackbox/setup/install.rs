@@ -1,8 +1,10 @@
 //! `install` and `uninstall` as a user runs them.
 
-use headspace_test_support::{Home, Tmux, binary, copy_program, each_row, succeeded};
+use headspace_test_support::{Home, Tmux, binary, copy_program, each_row, skip, succeeded};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -307,6 +309,61 @@ fn an_invalid_file_is_refused_in_one_line_with_line_and_column() {
             }
         },
     );
+}
+
+/// JSON has no way to write such a name; what is printed is as near as it gets.
+#[test]
+fn names_that_are_not_unicode_are_printed_as_json_too() {
+    let home = Home::new();
+    let project = home.at(OsStr::from_bytes(b"caf\xe9"));
+    if fs::create_dir(&project).is_err() {
+        return skip("this file system has no such names");
+    }
+    fs::create_dir(project.join(".claude")).unwrap();
+    fs::create_dir(project.join(".git")).unwrap();
+    fs::write(
+        project.join(".claude/settings.json"),
+        r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}, 5]}}"#,
+    )
+    .unwrap();
+    fs::write(project.join("A.md"), "the first file").unwrap();
+    home.write(".config/headspace/config.jsonc", r#"{"context": {"files": ["A.md"]}}"#);
+    let commands: [&[&str]; 6] = [
+        &["hooks", "validate"],
+        &["hooks", "list"],
+        &["hooks", "run", "Stop"],
+        &["context", "show"],
+        &["install", "--dry-run", "--scope", "project"],
+        &["uninstall", "--scope", "project"],
+    ];
+    for args in commands {
+        let out = home.command(args).arg("--json").current_dir(&project).output().unwrap();
+        let told = String::from_utf8_lossy(&out.stdout);
+        assert!(serde_json::from_str::<Value>(&told).is_ok(), "{args:?}: {out:?}");
+        assert!(told.contains("caf\u{fffd}"), "{args:?}: {told}");
+    }
+}
+
+#[test]
+fn options_that_do_not_go_together_are_refused_in_one_line() {
+    let home = Home::new();
+    let before = everything(&home);
+    let cases: [&[&str]; 7] = [
+        &["--client", "codex", "--events", "Stop"],
+        &["--client", "codex", "--scope", "project"],
+        &["--client", "wave", "--guard"],
+        &["--client", "wave", "--events", "SessionStart"],
+        &["--scope", "project", "--config-dir", "/tmp"],
+        &["--events", "WorktreeCreate"],
+        &["--events", "Stpo"],
+    ];
+    for args in cases {
+        let out = home.run(&[&["install"], args].concat());
+        let told = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {told}");
+        assert!(told.starts_with("headspace: could not ") && told.lines().count() == 1, "{args:?}: {told}");
+    }
+    assert_eq!(everything(&home), before);
 }
 
 #[test]

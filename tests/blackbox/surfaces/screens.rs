@@ -30,6 +30,20 @@ fn asks(board: &Installation, session: &str, cwd: &Path, command: &str) {
     board.send("PermissionRequest", session, cwd, fields);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_has_no_room_is_one_line_of_error() {
+    let home = Home::new();
+    for args in [&["doctor"][..], &["install", "--list"], &["install", "--tmux"], &["guard", "rules"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let out = home.command(args).stdout(full).output().unwrap();
+        let told = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(1), "{args:?}: {told}");
+        let in_a_line = told.starts_with("headspace: could not print: ") && told.lines().count() == 1;
+        assert!(in_a_line, "{args:?}: {told}");
+    }
+}
+
 /// Agents with long names, in scripts whose characters take two columns, with a subagent and a nearly full context.
 fn crowd() -> Installation {
     let board = Installation::new(json!({}));

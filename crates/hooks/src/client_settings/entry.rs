@@ -73,7 +73,26 @@ impl Call {
             Call::Shell(line) => split(line),
         }
     }
+
+    /// The program that this starts in the end, as it is written.
+    pub fn program(&self) -> Option<String> {
+        self.started()?.into_iter().next()
+    }
+
+    /// Program and arguments as they are written: a variable keeps its name, and what only starts the program is left out.
+    fn started(&self) -> Option<Vec<String>> {
+        let mut words = match self {
+            Call::Exec { .. } => self.words()?,
+            Call::Shell(line) => words_of(line, Variables::AsWritten)?,
+        };
+        let starts = |word: &&String| STARTERS.contains(&file_name(word));
+        let before = words.iter().take_while(starts).count();
+        Some(words.split_off(before))
+    }
 }
+
+/// Words before a program that do nothing but start it.
+const STARTERS: [&str; 7] = ["exec", "env", "sh", "bash", "dash", "zsh", "ksh"];
 
 /// For people: as one would type it.
 impl std::fmt::Display for Call {
@@ -173,7 +192,7 @@ pub(crate) fn call_of(entry: &Object<'_>) -> Option<Call> {
 /// Whether `call` is one of ours, and which. `program` is where this headspace is, for installations under a file name
 /// other than `headspace`.
 pub fn role_of(call: &Call, program: Option<&str>) -> Option<Role> {
-    let words = call.words()?;
+    let words = call.started()?;
     let (first, args) = words.split_first()?;
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     if file_name(first) == NOTIFY_SCRIPT {
@@ -221,6 +240,19 @@ pub fn quote(word: &str) -> String {
 /// The words of a command line that needs no shell; `None` if it contains something only a shell can do, or a quote
 /// that never ends.
 pub(crate) fn split(line: &str) -> Option<Vec<String>> {
+    words_of(line, Variables::NeedAShell)
+}
+
+/// What a variable in a command line is to whoever reads its words.
+#[derive(Clone, Copy, PartialEq)]
+enum Variables {
+    /// Something only a shell can fill in.
+    NeedAShell,
+    /// A part of the word, by its name.
+    AsWritten,
+}
+
+fn words_of(line: &str, variables: Variables) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut chars = line.chars();
@@ -241,6 +273,7 @@ pub(crate) fn split(line: &str) -> Option<Vec<String>> {
                 loop {
                     match chars.next()? {
                         '"' => break,
+                        '$' if variables == Variables::AsWritten => word.extend(["$", variable(&mut chars)?]),
                         '$' | '`' => return None,
                         '\\' => match chars.next()? {
                             c @ ('"' | '\\' | '$' | '`') => word.push(c),
@@ -251,6 +284,9 @@ pub(crate) fn split(line: &str) -> Option<Vec<String>> {
                 }
             }
             '\\' => word.get_or_insert_default().push(chars.next().filter(|c| *c != '\n')?),
+            '$' if variables == Variables::AsWritten => {
+                word.get_or_insert_default().extend(["$", variable(&mut chars)?]);
+            }
             '|' | '&' | ';' | '<' | '>' | '(' | ')' | '$' | '`' | '\n' | '*' | '?' | '[' | '#' => {
                 return None;
             }
@@ -259,6 +295,21 @@ pub(crate) fn split(line: &str) -> Option<Vec<String>> {
     }
     words.extend(word);
     Some(words)
+}
+
+/// `$NAME` or `${NAME}`, of which the `$` has been read; `None` for anything else that a `$` can begin.
+fn variable<'l>(chars: &mut std::str::Chars<'l>) -> Option<&'l str> {
+    let rest = chars.as_str();
+    let in_braces = rest.strip_prefix('{');
+    let name = in_braces.unwrap_or(rest);
+    let name = &name[..name.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(name.len())];
+    let after = &in_braces.unwrap_or(rest)[name.len()..];
+    let after = if in_braces.is_some() { after.strip_prefix('}')? } else { after };
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    *chars = after.chars();
+    Some(&rest[..rest.len() - after.len()])
 }
 
 #[cfg(test)]
@@ -286,6 +337,15 @@ mod tests {
             ),
             (r#"{"type":"command","command":"/a/headspace","args":["guard","hook"]}"#, Some(Guard)),
             (r#"{"type":"command","command":"/opt/hs-dev","args":["notify"]}"#, Some(Notify)),
+            (r#"{"type":"command","command":"bash ~/.claude/hooks/notify-headspace.sh stop"}"#, Some(Notify)),
+            (r#"{"type":"command","command":"bash","args":["/h/notify-headspace.sh","stop"]}"#, Some(Notify)),
+            (r#"{"type":"command","command":"$HOME/.claude/hooks/notify-headspace.sh stop"}"#, Some(Notify)),
+            (r#"{"type":"command","command":"\"${HOME}/my bin/headspace\" notify"}"#, Some(Notify)),
+            (r#"{"type":"command","command":"exec /usr/bin/env headspace notify"}"#, Some(Notify)),
+            (r#"{"type":"command","command":"$(which headspace) notify"}"#, None),
+            (r#"{"type":"command","command":"${X:-/a/headspace} notify"}"#, None),
+            (r#"{"type":"command","command":"$headspace notify"}"#, None),
+            (r#"{"type":"command","command":"bash -c '/a/headspace notify; other'"}"#, None),
             (r#"{"type":"command","command":"/opt/hs-prod","args":["notify"]}"#, None),
             (r#"{"type":"command","command":"/usr/local/bin/log-headspace-usage.sh notify-me"}"#, None),
             (r#"{"type":"command","command":"/a/headspace notify && rm x"}"#, None),

@@ -153,7 +153,7 @@ pub(super) fn remove(
 }
 
 /// Whether there is a comment between the elements; one inside an element goes with it.
-fn has_own_comment(document: &SettingsDocument<'_>, container: &Container) -> bool {
+pub(super) fn has_own_comment(document: &SettingsDocument<'_>, container: &Container) -> bool {
     let starts = container.elements.iter().map(|element| element.start).chain([container.range.end]);
     let ends =
         [container.range.start].into_iter().chain(container.elements.iter().map(|element| element.end));

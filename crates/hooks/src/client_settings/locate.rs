@@ -91,7 +91,7 @@ pub fn targets(client: Client, scope: Scope, config_dirs: &[PathBuf]) -> Result<
         }
         Scope::Project | Scope::Local => {
             if !config_dirs.is_empty() {
-                return Err(Usage("--config-dir works only with --scope user".into()).into());
+                return Err(Usage("could not use --config-dir: it goes with --scope user only".into()).into());
             }
             let name = if scope == Scope::Project { "settings.json" } else { "settings.local.json" };
             targets.push(Target::new(project_root()?.join(folder), name, absolute(&home)?)?);

@@ -7,7 +7,7 @@
 use crate::client_settings::document::{Container, Diagnostic, SettingsDocument, Splices, member};
 use crate::client_settings::entry;
 use crate::client_settings::entry::{Call, Entry, Role, json_string};
-use crate::client_settings::layout::{Layout, append, remove};
+use crate::client_settings::layout::{Layout, append, has_own_comment, remove};
 use crate::client_settings::status_line;
 use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
@@ -349,7 +349,8 @@ fn entries_to_remove<'f, 'a, 'b>(
 }
 
 /// The first pass over the tree of hooks, from the outside in. Each step removes the items of its container that go, or says
-/// that the container goes as a whole and leaves it alone. What the user had empty before install stays, empty.
+/// that the container goes as a whole and leaves it alone. What the user had empty before install stays, empty, and so does
+/// what holds a comment: we write none.
 struct Cut<'c> {
     document: &'c SettingsDocument<'c>,
     /// The file as it was before install.
@@ -364,10 +365,12 @@ impl Cut<'_> {
         let gone: HashSet<usize> =
             events.filter(|(_, event)| self.event(event, splices)).map(|(at, _)| at).collect();
         let had_hooks = self.pristine.and_then(|before| member(before.root.as_ref()?, "hooks")).is_some();
-        if !gone.is_empty() && gone.len() == hooks.properties.len() && !had_hooks {
+        let container = Container::from(hooks);
+        let all = !gone.is_empty() && gone.len() == hooks.properties.len();
+        if all && !had_hooks && !has_own_comment(self.document, &container) {
             return true;
         }
-        remove(self.document, &Container::from(hooks), &gone, splices);
+        remove(self.document, &container, &gone, splices);
         false
     }
 
@@ -382,10 +385,12 @@ impl Cut<'_> {
         let Some(groups) = event.value.as_array().filter(|_| !gone.is_empty()) else { return false };
         let before = self.pristine.and_then(hooks_of);
         let had_event = before.is_some_and(|hooks| member(hooks, event.name.as_str()).is_some());
-        if gone.len() == groups.elements.len() && !had_event {
+        let container = Container::from(groups);
+        let all = gone.len() == groups.elements.len();
+        if all && !had_event && !has_own_comment(self.document, &container) {
             return true;
         }
-        remove(self.document, &Container::from(groups), &gone, splices);
+        remove(self.document, &container, &gone, splices);
         false
     }
 

@@ -20,7 +20,9 @@ pub struct ContextRoots {
     /// Both with links resolved, to compare found files with. `None` for a home that would not confine anything.
     real_project: Option<PathBuf>,
     real_home: Option<PathBuf>,
-    /// A path in `PROJECT_PATH` counts as the project, too: role files may refer to it.
+    /// What `${PROJECT_PATH}` stands for.
+    project_path: String,
+    /// A path in the variable of that name counts as the project, too: role files may refer to it.
     named_project: Option<PathBuf>,
     /// The guard, which knows which files hold secrets.
     guard: guard::GuardEnvironment,
@@ -43,14 +45,17 @@ impl ContextRoots {
         // A process without a home has `/` for one: that would confine nothing.
         let real = |dir: &Path| dir.canonicalize().ok().filter(|dir| dir.parent().is_some());
         let (real_project, real_home) = (real(&project), real(&home));
+        let project_path =
+            config::env(config::var::PROJECT_PATH).unwrap_or_else(|| project.display().to_string());
         let named_project = config::env_path(config::var::PROJECT_PATH).and_then(|dir| real(&dir));
         // With its defaults: what the user allows tools to read is not meant for every session.
         let guard = guard::GuardEnvironment::here(&config::Config::default());
-        ContextRoots { project, home, real_project, real_home, named_project, guard }
+        ContextRoots { project, home, real_project, real_home, project_path, named_project, guard }
     }
 
-    /// `~` starts at home, anything else relative at the project.
+    /// `~` starts at home, anything else relative at the project; `${PROJECT_PATH}` is filled in.
     pub fn absolute(&self, path: &str) -> PathBuf {
+        let path = &path.replace("${PROJECT_PATH}", &self.project_path);
         match path.strip_prefix('~') {
             Some("") => self.home.clone(),
             Some(rest) if rest.starts_with('/') => self.home.join(rest.trim_start_matches('/')),
@@ -86,8 +91,8 @@ impl ContextRoots {
 
     /// Whether the guard would stop a tool that reads it.
     fn is_secret(&self, path: &Path) -> bool {
-        let read = json!({"hook_event_name": "PreToolUse", "tool_name": "Read", "cwd": self.project,
-            "tool_input": {"file_path": path}});
+        let read = json!({"hook_event_name": "PreToolUse", "tool_name": "Read", "cwd": self.project.to_string_lossy(),
+            "tool_input": {"file_path": path.to_string_lossy()}});
         guard::judge(&read, &self.guard).decision != guard::Decision::Allow
     }
 
@@ -251,6 +256,22 @@ mod tests {
         let path = dir.join(name);
         std::fs::write(&path, content).unwrap();
         Found { label: name.into(), path }
+    }
+
+    #[test]
+    fn a_path_starts_at_the_project_at_home_or_where_it_says() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut roots = ContextRoots::of(dir.path());
+        roots.home = PathBuf::from("/home/dev");
+        roots.project_path = "/srv/named".into();
+        for (entry, expected) in [
+            ("a.md", dir.path().join("a.md")),
+            ("~/a.md", "/home/dev/a.md".into()),
+            ("/b/a.md", "/b/a.md".into()),
+            ("${PROJECT_PATH}/a.md", "/srv/named/a.md".into()),
+        ] {
+            assert_eq!(roots.absolute(entry), expected, "{entry}");
+        }
     }
 
     #[test]

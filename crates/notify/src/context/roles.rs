@@ -1,14 +1,13 @@
 //! Roles: a file per role whose front matter names more context files.
 
 use crate::context::files::{Asker, ContextRoots};
-use headspace_platform::config;
 use std::path::{Path, PathBuf};
 
 /// What a role's file says.
 pub struct Role {
     /// With links resolved.
     pub file: PathBuf,
-    /// With `${PROJECT_PATH}` filled in; none without a front matter.
+    /// None without a front matter.
     pub auto_include: Vec<String>,
     /// Who asks for these files: a role file of the project is the project's.
     pub asker: Asker,
@@ -36,11 +35,7 @@ fn read_role(roots: &ContextRoots, path: &Path) -> Option<Role> {
         return None;
     }
     let text = String::from_utf8_lossy(&headspace_platform::files::read(&file).ok()?).into_owned();
-    let project =
-        config::env(config::var::PROJECT_PATH).unwrap_or_else(|| roots.project.display().to_string());
-    let auto_include =
-        entries(&text).into_iter().map(|entry| entry.replace("${PROJECT_PATH}", &project)).collect();
-    Some(Role { file, auto_include, asker })
+    Some(Role { file, auto_include: entries(&text), asker })
 }
 
 /// `auto_include` of a front matter: a list, an inline list, or one path.

@@ -37,7 +37,7 @@ pub mod var {
     pub const ATTENDED: &str = "CLAUDE_CODE_SESSION_ATTENDED";
     /// Set by Claude Code: the project the guard protects.
     pub const PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
-    /// What `${PROJECT_PATH}` in a role file stands for, if that is not the repository around the session's directory.
+    /// What `${PROJECT_PATH}` in a context path stands for, if that is not the repository around the session's directory.
     pub const PROJECT_PATH: &str = "PROJECT_PATH";
     /// Set by tmux: the pane that a jump goes to.
     pub const TMUX_PANE: &str = "TMUX_PANE";

@@ -75,8 +75,9 @@ fn is_ours(pid: u32, exe: &Path) -> bool {
 fn is_in_settings(exe: &Path) -> bool {
     let targets = locate::targets(Client::Claude, Scope::User, &[]).unwrap_or_default();
     let same = |call: &Call| {
-        let program = call.words().and_then(|words| words.into_iter().next());
-        program.and_then(|program| Path::new(&program).canonicalize().ok()).is_some_and(|path| path == exe)
+        call.program()
+            .and_then(|program| Path::new(&program).canonicalize().ok())
+            .is_some_and(|path| path == exe)
     };
     targets.iter().any(|target| {
         let text = files::read_text(&target.path).unwrap_or_default();

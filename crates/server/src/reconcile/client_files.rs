@@ -118,7 +118,7 @@ pub(super) fn report(
         "claude_pid": client.pid, "claude_pid_start": client.start, "entrypoint": note.entrypoint, "timestamp": at,
     });
     if let Some(transcript) = transcript {
-        body["transcript_path"] = json!(transcript);
+        body["transcript_path"] = json!(transcript.to_string_lossy());
     }
     Report {
         name: observed::CLIENT_STATUS,

@@ -78,7 +78,7 @@ fn asks(client: Process, place: &Path) -> Vec<Report> {
         body
     };
     vec![
-        report(observed::SESSION_FOUND, with(json!({"cwd": place, "entrypoint": "cli"}))),
+        report(observed::SESSION_FOUND, with(json!({"cwd": place.to_string_lossy(), "entrypoint": "cli"}))),
         report(
             observed::CLIENT_STATUS,
             with(json!({"status": "waiting", "waiting_for": "Trust this folder?"})),

@@ -336,7 +336,7 @@ impl ReconcilerThread {
             at: status.at,
             source: Source::Client,
             body: json!({
-                "cwd": note.cwd, "transcript_path": transcript, "timestamp": status.at,
+                "cwd": note.cwd, "transcript_path": transcript.as_ref().map(|path| path.to_string_lossy()), "timestamp": status.at,
                 "entrypoint": note.entrypoint, "version": note.version,
                 "claude_pid": client.pid, "claude_pid_start": client.start,
             }),
@@ -573,7 +573,7 @@ impl ReconcilerThread {
             let client = clients::of_session(&running, &taken, &session_id, &path, finding.cwd.as_ref());
             taken.extend(client.map(|client| client.pid));
             let body = json!({
-                "cwd": finding.cwd, "transcript_path": path, "timestamp": finding.last_at,
+                "cwd": finding.cwd, "transcript_path": path.to_string_lossy(), "timestamp": finding.last_at,
                 "git_branch": finding.branch, "entrypoint": finding.entrypoint, "version": finding.version,
                 "claude_pid": client.map(|client| client.pid),
                 "claude_pid_start": client.and_then(|client| client.start),

@@ -283,7 +283,9 @@ fn assistant(raw: &Raw, seen: &mut Vec<Seen>) {
             _ => {}
         }
     }
-    seen.extend(usage(&message).map(Seen::Usage));
+    // An API error is no answer, whatever it carries.
+    let usage = usage(&message).filter(|_| !truth(raw.is_api_error_message));
+    seen.extend(usage.map(Seen::Usage));
 }
 
 fn said(text: String, message: &Message, raw: &Raw, seen: &mut Vec<Seen>) {

@@ -250,6 +250,8 @@ fn usage_counts_the_whole_prompt_and_never_a_synthetic_line() {
     };
     assert_eq!(used(line("claude-opus-5-5", 12)), Some((19_512, Some("claude-opus-5-5".into()))));
     assert_eq!(used(line("<synthetic>", 12)), None);
+    let failed = line("claude-opus-5-5", 12).replacen('{', r#"{"isApiErrorMessage":true,"#, 1);
+    assert_eq!(used(failed), None);
     assert_eq!(used(line("claude-opus-5-5", u64::MAX)), Some((u64::MAX, Some("claude-opus-5-5".into()))));
 }
 

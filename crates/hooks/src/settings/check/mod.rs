@@ -338,11 +338,13 @@ impl Checker {
 
     fn kind<'v>(&mut self, rule: &'static EventRule, hook: SpannedValue<'v>) -> (Option<&'v str>, bool) {
         let types = self.dialect.types;
+        // Where there is one type, the other fields can only be meant for that one.
+        let meant = if let [only] = types { Some(*only) } else { None };
         let wanted = || types.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
         let Some(value) = hook.get("type") else {
             let message = format!("`type` is missing: one of {}", wanted());
             self.bad(rule, hook, message, Some("\"type\": \"command\"".into()));
-            return (None, false);
+            return (meant, false);
         };
         match value.text() {
             Some(kind) if types.contains(&kind) => (Some(kind), true),
@@ -351,7 +353,7 @@ impl Checker {
                 let fix =
                     text.and_then(|text| nearest(text, types.iter().copied())).map(|t| format!("{t:?}"));
                 self.bad(rule, value, message, fix);
-                (None, false)
+                (meant, false)
             }
         }
     }

@@ -234,6 +234,21 @@ fn wave_skips_bad_entries_and_says_so() {
 }
 
 #[test]
+fn a_wrong_type_does_not_hide_what_else_is_wrong_where_only_one_type_exists() {
+    let hooks = r#"{"Stop": [{"hooks": [{"type": "http", "command": " "}, {"timeout": "5"}]}]}"#;
+    let paths: Vec<String> = found(&WAVE, hooks).into_iter().map(|(_, path, _)| path).collect();
+    let [first, second] = ["hooks.Stop[0].hooks[0]", "hooks.Stop[0].hooks[1]"];
+    let all = [
+        format!("{first}.type"),
+        format!("{first}.command"),
+        second.to_owned(),
+        second.to_owned(),
+        format!("{second}.timeout"),
+    ];
+    assert_eq!(paths, all);
+}
+
+#[test]
 fn wave_warns_about_matchers_that_match_no_tool() {
     let hooks = r#"{"PreToolUse": [{"matcher": ".*", "hooks": [{"type": "command", "command": "x", "timeout": 0}]}]}"#;
     let problems = found(&WAVE, hooks);
