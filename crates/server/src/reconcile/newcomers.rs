@@ -116,4 +116,12 @@ mod tests {
             assert_eq!(is_trusted(&config, Path::new(place)), trusted, "{place}");
         }
     }
+
+    #[test]
+    fn a_directory_may_have_any_name() {
+        use std::os::unix::ffi::OsStrExt;
+        let place = Path::new(std::ffi::OsStr::from_bytes(b"/srv/caf\xe9"));
+        let reports = asks(Process { pid: 7, start: 1 }, place);
+        assert_eq!(reports[0].body["cwd"], "/srv/caf\u{fffd}");
+    }
 }
