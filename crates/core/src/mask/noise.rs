@@ -7,8 +7,10 @@ use crate::mask::judge::is_wordy;
 use crate::mask::shapes::Alphabet;
 
 /// Parts of a name that say that what follows is a secret, even if it looks like a hash; also services whose keys do.
-const TELLING: &[&str] =
-    &["apikey", "bedrock", "live", "pat", "pw", "rootly", "sec", "secret", "signkey", "sk", "tkn", "token"];
+const TELLING: &[&str] = &[
+    "aio", "apikey", "bedrock", "e2b", "live", "pat", "pw", "rootly", "s4t2af", "s4t2ud", "sec", "secret",
+    "signkey", "sk", "slk", "tkn", "token",
+];
 /// How names of what is public begin: numbers, hashes, keys for browsers.
 const PUBLIC: &[&str] = &[
     "chatcmpl",
@@ -43,6 +45,8 @@ const SHORTEST_NOISE: usize = 32;
 const SHORTEST_TOLD: usize = 20;
 /// Two groups of eight after one of 32: the only keys of this kind without a name.
 const MAILGUN: usize = 17;
+/// After a name of six letters, with `_mmk` at the end.
+const MAXMIND: usize = 33;
 /// Any stretch of this many bytes contains a whole block, wherever the blocks begin.
 const SHORTEST: usize = 2 * BLOCK - 1;
 const BLOCK: usize = 16;
@@ -95,16 +99,21 @@ impl Joints {
             };
             let inside = from + block * BLOCK;
             self.end = inside + run(bytes, inside, |byte| is_letter(&byte));
-            from += (block * BLOCK).saturating_sub(BLOCK);
+            let back = bytes[..inside].iter().rev().take(BLOCK).take_while(|byte| is_letter(byte)).count();
+            from = if back + self.end - inside < SHORTEST { self.end } else { from.max(inside - back) };
         }
     }
 }
 
 /// Whether a blank, a quote, a bracket or another sign below `-` is in the block: nearly always, and told without a branch.
 fn has_gap(block: &[u8; BLOCK]) -> bool {
-    const ONES: u128 = u128::MAX / 0xff;
-    let bytes = u128::from_ne_bytes(*block);
-    bytes.wrapping_sub(ONES * b'-' as u128) & !bytes & (ONES << 7) != 0
+    const ONES: u64 = u64::MAX / 0xff;
+    let (halves, _) = block.as_chunks::<8>();
+    let below = |half: &[u8; 8]| {
+        let half = u64::from_ne_bytes(*half);
+        half.wrapping_sub(ONES * b'-' as u64) & !half
+    };
+    (below(&halves[0]) | below(&halves[1])) & (ONES << 7) != 0
 }
 
 fn is_letter(byte: &u8) -> bool {
@@ -140,6 +149,9 @@ pub fn named(bytes: &[u8], at: usize) -> Option<Secret> {
     if name.len() == 32 && is_hex(name) && length == MAILGUN && noise[8] == b'-' {
         let key = is_hex(&noise[..8]) && is_hex(&noise[9..]);
         return if key { Secret::new("mailgun-key", start..end) } else { None };
+    }
+    if name.len() == 6 && length == MAXMIND && noise.ends_with(b"_mmk") {
+        return Secret::new("maxmind-key", start..end);
     }
     let telling = name
         .split(|byte| matches!(byte, b'_' | b'-'))

@@ -213,7 +213,6 @@ pub const SHAPES: &[Shape] = shapes! {
     "dropbox-token", "sl.", Dotted, 120, MANY, Word;
     "wakatime-key", "waka_", Word, 36, 36, Word;
     "harness-token", "pat.", Dotted, 68, 68, Word;
-    "harness-token", "sat.", Dotted, 68, 68, Word;
     "airtable-token", "pat", Dotted, 79, 79, Word;
     "google-code", "4/0A", Word, 40, MANY, Word;
     "netlify-token", "nfp_", Alnum, 36, MANY, Word;
@@ -232,7 +231,6 @@ pub const SHAPES: &[Shape] = shapes! {
     "newrelic-key", "NRBR-", Hex, 19, 19, Word;
     "contentful-token", "CFPAT-", Word, 40, MANY, Anywhere;
     "sourcegraph-token", "sgp_", Word, 40, MANY, Word;
-    "sourcegraph-token", "slk_", Hex, 64, 64, Word;
     "buildkite-token", "bkua_", Hex, 40, MANY, Word;
     "circleci-token", "CCIPAT_", Word, 40, MANY, Anywhere;
     "sonar-token", "squ_", Hex, 40, MANY, Word;
@@ -258,25 +256,18 @@ pub const SHAPES: &[Shape] = shapes! {
     "onepassword-token", "ops_eyJ", Base64, 100, MANY, Word;
     "onepassword-key", "A3-", Groups, 36, 37, Word;
     "adobe-secret", "p8e-", Word, 32, 32, Word;
-    "adafruit-key", "aio_", Alnum, 28, 28, Word;
     "axiom-token", "xaat-", Uuid, 36, 36, Word;
     "axiom-token", "xapt-", Uuid, 36, 36, Word;
     "bitbucket-token", "BBDC-", Encoded, 40, 50, Word;
     "clickhouse-key", "4b1d", Alnum, 38, 38, Word;
-    "cloudflare-token", "cfut_", Alnum, 40, MANY, Word;
-    "cloudflare-token", "cfat_", Alnum, 40, MANY, Word;
-    "cloudflare-token", "cfk_", Alnum, 40, MANY, Word;
     "defined-key", "dnkey-", Word, 70, MANY, Word;
     "docker-swarm-token", "SWMTKN-1-", Word, 60, MANY, Anywhere;
-    "e2b-key", "e2b_", Hex, 40, 40, Word;
     "easypost-key", "EZAK", Alnum, 54, 54, Word;
     "easypost-key", "EZTK", Alnum, 54, 54, Word;
     "fireworks-key", "fw_", Alnum, 22, 24, Word;
     "flutterwave-key", "FLWSECK-", Word, 34, 34, Word;
     "flutterwave-key", "FLWSECK_TEST-", Word, 12, MANY, Word;
     "frameio-token", "fio-u-", Word, 60, MANY, Word;
-    "infracost-key", "ico-", Alnum, 32, 32, Word;
-    "intra42-secret", "s-s4t2", Word, 67, 67, Word;
     "klaviyo-key", "pk_", Hex, 34, 34, Word;
     // Their names end like too many others to be in the table of names.
     "vault-secret", "SECRET_ID=", Uuid, 36, 36, Address;
@@ -286,23 +277,16 @@ pub const SHAPES: &[Shape] = shapes! {
     "bitwarden-session", "BW_SESSION=", Base64, 86, 88, Address;
     "bitwarden-session", "BW_SESSION=\"", Base64, 86, 88, Address;
     "bitwarden-session", "BW_SESSION=\\\"", Base64, 86, 88, Address;
-    "modal-token", "as-", Alnum, 22, 22, Word;
     "octopus-key", "API-", Upper, 25, 32, Word;
     "prefect-key", "pnu_", Alnum, 36, 36, Word;
     "prefect-key", "pnb_", Alnum, 36, 36, Word;
     "razorpay-key", "rzp_live_", Alnum, 14, 14, Word;
     "razorpay-key", "rzp_test_", Alnum, 14, 14, Word;
-    "readme-key", "rdme_", Alnum, 60, MANY, Word;
     "robinhood-key", "rh-api-", Uuid, 36, 36, Word;
-    "runpod-key", "rpa_", Alnum, 40, MANY, Word;
     "scalingo-token", "tk-us-", Word, 48, 48, Word;
     "settlemint-token", "sm_aat_", Alnum, 16, 16, Word;
     "settlemint-token", "sm_pat_", Alnum, 16, 16, Word;
     "settlemint-token", "sm_sat_", Alnum, 16, 16, Word;
-    "stackhawk-key", "hawk.", Dotted, 41, 41, Word;
-    "trigger-key", "tr_prod_", Alnum, 20, MANY, Word;
-    "trigger-key", "tr_stg_", Alnum, 20, MANY, Word;
-    "trigger-key", "tr_dev_", Alnum, 20, MANY, Word;
     "twitter-token", "AAAAAAAAAAAAAAAAAAAAA", Encoded, 60, 100, Word;
     "ubidots-token", "BBFF-", Alnum, 30, 36, Word;
     "voiceflow-key", "VF.", Dotted, 41, 44, Word;
@@ -383,7 +367,6 @@ pub const MIDDLES: &[Middle] = middles! {
     "salesforce-token", "!AQ", (Alnum, 15, 15), (Dotted, 80, usize::MAX), "00D{a12}!AQ{w94}", "WOW!AQ{w94}";
     "terraform-token", ".atlasv1.", (Alnum, 14, 14), (Word, 60, usize::MAX), "{a14}.atlasv1.{w64}", "x.atlasv1.y";
     "firebase-token", ":APA91b", (Word, 7, 30), (Word, 100, usize::MAX), "{w22}:APA91b{w134}", "x:APA91b{w20}";
-    "maxmind-key", "_mmk", (Word, 36, 36), (Word, 0, 0), "{a6}_{a29}_mmk", "get_mmk";
     "newrelic-key", "FFFFNRAL", (Alnum, 32, 36), (Alnum, 0, 0), "{h36}FFFFNRAL", "0xFFFFNRAL";
     "newrelic-key", "-NRMA", (Alnum, 42, 42), (Alnum, 0, 0), "eu01xx{h36}-NRMA", "{h40}-NRMA";
     // The letters by which Azure's keys of each service can be told from other base64.

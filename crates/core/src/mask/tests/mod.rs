@@ -333,7 +333,7 @@ const SECRETS: [(&str, &str, usize); 5] = [
     ("by attack", include_str!("attack_secrets.txt"), 50),
     ("forecast", include_str!("forecast_secrets.txt"), 20),
     ("wide", include_str!("wide_secrets.txt"), 50),
-    ("blind", include_str!("blind_secrets.txt"), 25),
+    ("blind", include_str!("blind_secrets.txt"), 20),
 ];
 const LOOKALIKES: [(&str, &str, usize); 5] = [
     ("the first", include_str!("lookalikes.txt"), 50),
@@ -461,6 +461,7 @@ fn noise_after_a_short_name_is_masked_and_what_only_looks_like_it_is_kept() {
         "acme_secret_{a24}",
         "token={}acme_{w44}=",
         "{h32}-{h8}-{h8}",
+        "{a6}_{a29}_mmk",
     ];
     let kept = [
         "acme_{a24}",
