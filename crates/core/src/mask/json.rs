@@ -146,7 +146,7 @@ fn masked(written: &[u8], is_key: bool, labels: &mut Labels) -> Option<String> {
         }
     };
     let masked = if is_key {
-        let masked = crate::mask::text(&text);
+        let masked = crate::mask::key(&text);
         labels.key(&masked);
         masked
     } else {

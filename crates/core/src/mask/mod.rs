@@ -42,9 +42,10 @@ fn labeled(value: &mut Value, labels: &mut Labels) -> bool {
         Value::Array(items) => items.iter_mut().fold(false, |any, item| labeled(item, labels) | any),
         Value::Object(map) => {
             let mut any = false;
-            if map.keys().any(|key| matches!(text(key), Cow::Owned(_))) {
+            if map.keys().any(|name| matches!(key(name), Cow::Owned(_))) {
                 any = true;
-                *map = std::mem::take(map).into_iter().map(|(key, v)| (text(&key).into_owned(), v)).collect();
+                *map =
+                    std::mem::take(map).into_iter().map(|(name, v)| (key(&name).into_owned(), v)).collect();
             }
             for (key, item) in map.iter_mut() {
                 labels.key(key);
@@ -55,6 +56,15 @@ fn labeled(value: &mut Value, labels: &mut Labels) -> bool {
         _ => false,
     }
 }
+
+/// [`text`] for a key of an object. Nearly every key is a short word that nobody made at random.
+fn key(name: &str) -> Cow<'_, str> {
+    let is_word = name.len() <= LONGEST_WORD && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'_'));
+    if is_word { Cow::Borrowed(name) } else { text(name) }
+}
+
+/// Longer than any field of an event, and shorter than a secret without digits.
+const LONGEST_WORD: usize = 32;
 
 /// `text` with each secret replaced by `[masked:what]`.
 pub fn text(text: &str) -> Cow<'_, str> {
