@@ -17,8 +17,12 @@ pub(super) const NAME_END: u8 = 8;
 /// The sign between a short name and noise: `acme_…`. No pair of bytes says so; see `noise.rs`.
 pub(super) const JOINT: u8 = 16;
 
-/// For each pair of bytes, what may begin at the first: this skips ordinary text at memory speed.
-pub(super) static STARTS: LazyLock<Box<[[u8; 256]; 256]>> = LazyLock::new(|| Box::new(starts()));
+/// For each pair of bytes, what may begin at the first: this skips ordinary text at memory speed. By the second byte, then
+/// by the first: in this order most processors read the place of a pair in one go.
+pub(super) static STARTS: LazyLock<Box<[[u8; 256]; 256]>> = LazyLock::new(|| {
+    let by_first = starts();
+    Box::new(std::array::from_fn(|second| std::array::from_fn(|first| by_first[first][second])))
+});
 /// The same for the first four bytes of a word, as one bit for each of their hashes. Hashes can collide.
 pub(super) static FOURS: [u64; SUMS / 64] = fours();
 const SUM_BITS: u32 = 18;
@@ -190,6 +194,7 @@ const fn beginnings() -> ([Start; TEXT_COUNT], [usize; 257]) {
     (sorted, offsets)
 }
 
+/// By the first byte, then by the second.
 fn starts() -> [[u8; 256]; 256] {
     let mut table = [[0; 256]; 256];
     let mut i = 0;

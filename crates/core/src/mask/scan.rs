@@ -131,7 +131,7 @@ impl<'a> Scan<'a> {
         let bytes = &self.bytes[..self.bytes.len().min(joint.saturating_add(2))];
         // Asked for once, and not for every byte, whether they are there.
         let starts: &[[u8; 256]; 256] = &STARTS;
-        let what_at = |pair: &[u8]| starts[usize::from(pair[0])][usize::from(pair[1])];
+        let what_at = |pair: &[u8]| starts[usize::from(pair[1])][usize::from(pair[0])];
         loop {
             let rest = bytes.get(at..).unwrap_or_default();
             // Most pairs that begin a word are ruled out by the next two bytes, without leaving the loop.
@@ -205,7 +205,7 @@ impl<'a> Scan<'a> {
             end -= 1;
         }
         // A tab as JSON writes it.
-        if bytes[..end].ends_with(b"\\t") {
+        if end >= 2 && bytes[end - 2] == b'\\' && bytes[end - 1] == b't' {
             end -= 2;
         }
         if end < 2 {
@@ -254,7 +254,8 @@ impl<'a> Scan<'a> {
     }
 
     fn middle(&self, at: usize, row: &Middle) -> Option<Secret> {
-        if !self.bytes[at..].starts_with(row.marker.as_bytes()) {
+        let marker = row.marker.as_bytes();
+        if self.bytes[at] != marker[0] || !self.bytes[at..].starts_with(marker) {
             return None;
         }
         // Azure's marker follows a digit, which rules out nearly everything else.
