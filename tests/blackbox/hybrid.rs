@@ -1,5 +1,6 @@
 //! Hybrid mode: what hooks do not report is found in transcripts, processes and settings.
 
+use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
 use headspace_test_support::{Home, Process, Server, each_row, wait_for, wait_until};
 use serde_json::{Value, json};
@@ -83,7 +84,7 @@ impl Sessions {
     fn line(&mut self, kind: &str, rest: Value) -> String {
         self.lines += 1;
         let mut line = json!({"type": kind, "uuid": format!("u{}", self.lines), "isSidechain": false,
-            "timestamp": headspace_core::stamp::Stamp::now(), "cwd": self.home.at("project"),
+            "timestamp": to_the_millisecond(Stamp::now()), "cwd": self.home.at("project"),
             "gitBranch": "main", "entrypoint": "cli"});
         for (key, value) in rest.as_object().unwrap() {
             line[key] = value.clone();
@@ -92,7 +93,6 @@ impl Sessions {
     }
 
     fn write(&mut self, session: &str, kind: &str, rest: Value) {
-        next_millisecond();
         let line = self.line(kind, rest);
         append(&self.transcript(session), line.as_bytes());
     }
@@ -110,6 +110,11 @@ impl Sessions {
         let content = json!([{"type": "text", "text": "[Request interrupted by user]"}]);
         self.write(session, "user", json!({"message": {"content": content}}));
     }
+}
+
+/// As a client writes it.
+fn to_the_millisecond(at: Stamp) -> Stamp {
+    Stamp(at.millis() * 1_000_000)
 }
 
 /// Transcripts have milliseconds and hooks have nanoseconds: what is written now is not older than the hook before it.
@@ -336,6 +341,55 @@ fn a_turn_goes_on_after_a_refusal_with_instructions() {
     sessions.write("s", "user", json!({"message": {"content": result}, "toolDenialKind": "user-rejected"}));
     let agent = sessions.until("s", |agent| agent["interactions"] == json!([]));
     assert_eq!((&agent["state"], &agent["status"]), (&json!("processing"), &json!("working")));
+}
+
+/// Lines have milliseconds, hooks nanoseconds. A line that was written after a prompt's hook is about the turn it began, one
+/// written before it is not, even if their times do not tell.
+#[test]
+fn a_line_in_the_millisecond_of_a_prompt_counts_by_when_it_was_written() {
+    let esc = json!([{"type": "text", "text": "[Request interrupted by user]"}]);
+    let done = json!([{"type": "text", "text": "All of it is done."}]);
+    let rows = [
+        ("an answer after it", "assistant", &done, false, "idle"),
+        ("Esc after it", "user", &esc, false, "idle"),
+        ("Esc before it", "user", &esc, true, "working"),
+    ];
+    each_row(
+        rows,
+        |(what, ..)| what.to_string(),
+        |(_, kind, content, before, status)| {
+            let mut sessions = Sessions::with_pace(60.0);
+            let millisecond = to_the_millisecond(Stamp::now().minus(Duration::from_secs(2)));
+            let sent = |after: Duration| json!(millisecond.plus(after));
+            let started =
+                json!({"source": "startup", "sent_at": millisecond.minus(Duration::from_millis(5))});
+            sessions.post("session-start", "s", started);
+            let message = json!({"content": content, "stop_reason": "end_turn"});
+            let line = sessions.line(kind, json!({"timestamp": millisecond, "message": message}));
+            let path = sessions.transcript("s");
+            if before {
+                append(&path, line.as_bytes());
+            }
+            let prompt = json!({"prompt": "go", "sent_at": sent(Duration::from_micros(700))});
+            sessions.post("user-prompt-submit", "s", prompt);
+            if !before {
+                append(&path, line.as_bytes());
+            }
+            if kind == "assistant" {
+                sessions.post("stop", "s", json!({"sent_at": sent(Duration::from_millis(3))}));
+                let agent = sessions.until("s", idle);
+                assert_eq!(
+                    sessions.turns(&agent),
+                    ["user command: go", "agent completion: All of it is done."]
+                );
+            }
+            // The transcript was read when its title is known.
+            let title = sessions.line("custom-title", json!({"customTitle": "read up to here"}));
+            append(&path, title.as_bytes());
+            let agent = sessions.until("s", |agent| agent["name"] == "read up to here");
+            assert_eq!(agent["status"], status);
+        },
+    );
 }
 
 #[test]

@@ -17,6 +17,11 @@ impl Stamp {
         i64::try_from(time.unix_timestamp_nanos()).ok().map(Stamp)
     }
 
+    /// Whole milliseconds since 1970: all that the lines of a transcript have.
+    pub fn millis(self) -> i64 {
+        self.0.div_euclid(1_000_000)
+    }
+
     pub fn plus(self, duration: Duration) -> Stamp {
         Stamp(self.0.saturating_add(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)))
     }

@@ -152,8 +152,10 @@ impl Event {
     /// Whether this happened after `moment`, or at it. Transcript lines have milliseconds: a line in the same millisecond
     /// counts as newer.
     pub fn is_after(&self, moment: Stamp) -> bool {
-        let unit = if self.source == Source::Transcript { 1_000_000 } else { 1 };
-        self.at.0.div_euclid(unit) >= moment.0.div_euclid(unit)
+        match self.source {
+            Source::Transcript => self.at.millis() >= moment.millis(),
+            _ => self.at >= moment,
+        }
     }
 
     /// A text field of the body that exists and is not empty.

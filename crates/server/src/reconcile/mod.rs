@@ -256,13 +256,11 @@ impl Reconciler {
     }
 
     /// Whether the transcript may change what this event means, so that [`Reconciler::read_now`] comes first: a prompt is
-    /// not an answer if the question was refused, a Stop without text has it in the transcript, and a session that ends has
-    /// its last answer there.
+    /// not an answer if the question was refused, and what is written after it is about its own turn; a Stop without text
+    /// has it in the transcript, and a session that ends has its last answer there.
     pub fn is_needed_before(&self, name: &str, event: &HookSignal) -> bool {
         match name {
-            "UserPromptSubmit" => {
-                self.shared.host.target(&event.session_id).is_some_and(|target| target.asks || !target.idle)
-            }
+            "UserPromptSubmit" => true,
             "Stop" => event.lacks_text(),
             "SessionEnd" => true,
             // Lines from before the compaction must not count as measured after it.
@@ -289,6 +287,9 @@ impl Reconciler {
         let now = Stamp::now();
         while watched.main.read(now) {}
         watched.main.between_turns();
+        if event.goes_on() {
+            watched.main.read_before(event.at);
+        }
         match limit {
             _ if event.lacks_text() => watched.main.settle_for_stop(now, agent),
             _ if event.ends_session() => watched.main.settle_for_end(now, agent),

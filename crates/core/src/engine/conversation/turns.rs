@@ -280,10 +280,9 @@ impl Step<'_> {
     /// stamps the text before it calls the hook, which a busy machine starts seconds later, and writes it at some later
     /// time. The text still counts as a question, as long as nothing else came after the Stop.
     fn late_answer(&mut self, said: SaidText) -> Option<SaidText> {
-        let millis = |at: Stamp| at.0.div_euclid(1_000_000);
         let stop = self.agent.memory.silent_stop;
         if self.event.session_id != self.agent.session_id
-            || millis(said.at) < millis(self.agent.turn_at)
+            || said.at.millis() < self.agent.turn_at.millis()
             || stop.is_none_or(|stop| said.at > stop.plus(SAME_TEXT_WITHIN))
         {
             return Some(said);

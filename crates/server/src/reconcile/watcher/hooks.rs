@@ -77,6 +77,11 @@ impl HookSignal {
         matches!(self.kind, SignalKind::End | SignalKind::EndWithoutText)
     }
 
+    /// The main thread continues with this.
+    pub fn goes_on(&self) -> bool {
+        self.kind == SignalKind::GoesOn
+    }
+
     /// The session is over: what its transcript says last is all there is.
     pub fn ends_session(&self) -> bool {
         self.kind == SignalKind::SessionEnd

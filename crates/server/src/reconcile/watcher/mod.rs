@@ -98,6 +98,8 @@ pub struct TranscriptWatcher {
     usage: UsageReports,
     /// The newest line.
     last_at: Stamp,
+    /// The hook before which everything was read that was written until then.
+    read_before: Stamp,
 }
 
 /// Something to report.
@@ -173,6 +175,7 @@ impl TranscriptWatcher {
             at_rest: false,
             usage: UsageReports::default(),
             last_at: since,
+            read_before: Stamp::default(),
         }
     }
 
@@ -217,6 +220,12 @@ impl TranscriptWatcher {
     /// A turn ends or the next one begins: what the context holds now counts to the token, because the warnings look at it.
     pub fn between_turns(&mut self) {
         self.usage.turn_ended = true;
+    }
+
+    /// Everything was read that was written before this hook: what is read from now on comes after it, even in the same
+    /// millisecond.
+    pub fn read_before(&mut self, hook: Stamp) {
+        self.read_before = hook;
     }
 
     /// Reads what is new in the file; `true` if there is more than one reading takes.
@@ -267,14 +276,14 @@ impl TranscriptWatcher {
     }
 
     fn take(&mut self, entry: Entry, now: Stamp) {
-        let at = entry.at.unwrap_or(self.last_at).min(now);
+        let at = self.placed(entry.at.unwrap_or(self.last_at).min(now));
         // In a file of its own not every client marks a subagent's lines.
         if entry.sidechain && matches!(self.thread, Thread::Main) {
             return;
         }
         self.last_at = self.last_at.max(at);
-        // Lines have milliseconds, hooks nanoseconds: in the same millisecond the line counts as newer.
-        let history = at.0 / 1_000_000 < self.since.0 / 1_000_000;
+        // In the same millisecond the line counts as newer.
+        let history = at.millis() < self.since.millis();
         for seen in entry.seen {
             match (seen, &self.thread) {
                 (Seen::Usage(usage), Thread::Main) => self.usage.take(usage, at, history),
@@ -296,6 +305,11 @@ impl TranscriptWatcher {
                 (seen, Thread::Subagent(_)) => self.observe_subagent(seen, &entry.uuid, at),
             }
         }
+    }
+
+    /// The line's time among those of the hooks: lines have milliseconds, hooks nanoseconds.
+    fn placed(&self, at: Stamp) -> Stamp {
+        if at.millis() == self.read_before.millis() { at.max(self.read_before) } else { at }
     }
 
     fn observe(&mut self, seen: Seen, uuid: &str, at: Stamp, now: Stamp) {
