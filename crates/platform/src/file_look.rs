@@ -7,7 +7,7 @@
 //! hang, and how often a caller waits for the same directory: until its look returns, the answer is "unknown" at once.
 
 use crate::mounts;
-use std::collections::VecDeque;
+use crate::worker_threads::WorkerThreads;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -15,40 +15,30 @@ use std::time::{Duration, Instant};
 
 /// Looks that are under way at the same time, most of them hanging. Beyond that everything is unknown.
 const MAX_THREADS: usize = 16;
-/// A thread without work ends after this time.
-const THREAD_ENDS_AFTER: Duration = Duration::from_secs(10);
 /// While something hangs, a wait is shorter by this factor: what is on the same mount will not answer either.
 const HURRY: u32 = 4;
-
-type Job = Box<dyn FnOnce() + Send>;
 
 /// The threads that look. Clones share them.
 #[derive(Clone)]
 pub struct FileLooks {
-    shared: Arc<Shared>,
+    threads: WorkerThreads,
+    hanging: Arc<Hanging>,
     may_hang: fn(&Path) -> bool,
 }
 
 impl Default for FileLooks {
     fn default() -> FileLooks {
-        FileLooks { shared: Arc::default(), may_hang: mounts::may_hang }
+        FileLooks {
+            threads: WorkerThreads::new("file look", MAX_THREADS),
+            hanging: Arc::default(),
+            may_hang: mounts::may_hang,
+        }
     }
 }
 
+/// Directories whose look took too long and has not returned.
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
-    more: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    waiting: VecDeque<Job>,
-    threads: usize,
-    idle: usize,
-    /// Directories whose look took too long and has not returned.
-    hanging: Vec<PathBuf>,
-}
+struct Hanging(Mutex<Vec<PathBuf>>);
 
 impl std::fmt::Debug for FileLooks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -112,22 +102,21 @@ impl FileLooks {
         if !(self.may_hang)(directory) {
             return Some(look());
         }
-        let shared = &self.shared;
-        let mut state = shared.lock();
-        if state.hanging.iter().any(|hanging| directory.starts_with(hanging))
-            || state.threads >= MAX_THREADS && state.idle <= state.waiting.len()
-        {
-            return None;
-        }
-        let limit = if state.hanging.is_empty() { limit } else { limit / HURRY };
+        let limit = {
+            let hanging = self.hanging.lock();
+            if hanging.iter().any(|hanging| directory.starts_with(hanging)) {
+                return None;
+            }
+            if hanging.is_empty() { limit } else { limit / HURRY }
+        };
         let slot = Arc::new(Slot { result: Mutex::new((None, Caller::Waits)), ready: Condvar::new() });
-        let (there, looks, key) = (Arc::clone(&slot), self.clone(), directory.to_owned());
-        state.waiting.push_back(Box::new(move || {
+        let (there, hanging, key) = (Arc::clone(&slot), Arc::clone(&self.hanging), directory.to_owned());
+        let begun = self.threads.put_if_free(move || {
             let found = catch_unwind(AssertUnwindSafe(look)).ok();
             let mut result = there.result.lock().unwrap_or_else(PoisonError::into_inner);
             if result.1 == Caller::Left {
                 drop(result);
-                looks.shared.returned(&key);
+                hanging.returned(&key);
                 if let Some(found) = found {
                     late(found);
                 }
@@ -137,30 +126,17 @@ impl FileLooks {
             // Without a result, the caller need not wait until the time is over either.
             result.1 = Caller::Left;
             there.ready.notify_one();
-        }));
-        if state.waiting.len() > state.idle {
-            state.threads += 1;
-            let serving = Arc::clone(shared);
-            let thread = std::thread::Builder::new().name("file look".into());
-            if thread.spawn(move || serving.serve()).is_err() {
-                // The system gives no thread: if none of ours has time, nothing can be known.
-                state.threads -= 1;
-                if state.threads == 0 {
-                    state.waiting.clear();
-                    return None;
-                }
-            }
-        } else {
-            shared.more.notify_one();
+        });
+        if !begun {
+            return None;
         }
-        drop(state);
         let until = Instant::now() + limit;
         let mut result = slot.result.lock().unwrap_or_else(PoisonError::into_inner);
         while result.1 == Caller::Waits {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 // Remembered before the look can see that nobody waits, so that it is also forgotten.
-                shared.lock().hanging.push(directory.to_owned());
+                self.hanging.lock().push(directory.to_owned());
                 result.1 = Caller::Left;
                 return None;
             }
@@ -170,39 +146,15 @@ impl FileLooks {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+impl Hanging {
+    fn lock(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn returned(&self, directory: &Path) {
-        let hanging = &mut self.lock().hanging;
+        let mut hanging = self.lock();
         if let Some(index) = hanging.iter().position(|one| one == directory) {
             hanging.swap_remove(index);
-        }
-    }
-
-    fn serve(&self) {
-        let mut state = self.lock();
-        loop {
-            if let Some(job) = state.waiting.pop_front() {
-                drop(state);
-                job();
-                state = self.lock();
-                continue;
-            }
-            state.idle += 1;
-            let empty = |state: &mut State| state.waiting.is_empty();
-            state = self
-                .more
-                .wait_timeout_while(state, THREAD_ENDS_AFTER, empty)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-            state.idle -= 1;
-            if state.waiting.is_empty() {
-                state.threads -= 1;
-                return;
-            }
         }
     }
 }
@@ -260,12 +212,12 @@ mod tests {
             assert_eq!(looks.within(&Path::new("/dead").join(number.to_string()), SHORT, look), None);
             ends.push(end);
         }
-        assert_eq!(looks.shared.lock().threads, MAX_THREADS);
-        assert_eq!(looks.shared.lock().hanging.len(), MAX_THREADS);
+        assert_eq!(looks.threads.count(), MAX_THREADS);
+        assert_eq!(looks.hanging.lock().len(), MAX_THREADS);
         assert_eq!(looks.within(Path::new("/healthy"), LONG, || 7), None);
         drop(ends);
         until(|| looks.within(Path::new("/healthy"), LONG, || 7) == Some(7));
-        until(|| looks.shared.lock().hanging.is_empty());
+        until(|| looks.hanging.lock().is_empty());
     }
 
     #[test]

@@ -23,3 +23,4 @@ pub mod tail;
 pub mod terminal;
 pub mod usage;
 pub mod watchdog;
+pub mod worker_threads;
