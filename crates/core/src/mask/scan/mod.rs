@@ -1,19 +1,16 @@
 //! Finds the places that may hold a secret. A table of byte pairs skips ordinary text; where it stops, slower checks
 //! follow. Every look back or ahead is bounded, so no text takes more than its length times a constant.
 
-use crate::mask::assign::{self, Found, NameAt, name_before, value_from};
+mod arguments;
+mod names;
+
 use crate::mask::beginnings::{
     BEGINNINGS, Begins, FOURS, JOINT, NAME_END, Other, SEPARATOR, SIGN, STARTS, WORD, sum,
 };
-use crate::mask::bytes::{begins_word, is_blank, is_name_byte, is_quote, line_end, run, run_up_to};
-use crate::mask::commands::{COMMANDS, Form};
-use crate::mask::judge::{Style, is_secret};
-use crate::mask::names::{Kind, kind_of, may_end_before_blank, may_matter};
+use crate::mask::bytes::{begins_word, run, run_up_to};
+use crate::mask::names::{may_end_before_blank, may_matter};
 use crate::mask::noise::{self, Joints};
-use crate::mask::recognize::{
-    bearer, call, cookie_jar, discord, indented_end, is_about_a_kubernetes_secret, jwk_value,
-    kubernetes_value, phrase, piped, prefixed, third_word, twilio,
-};
+use crate::mask::recognize::{bearer, call, cookie_jar, discord, phrase, piped, prefixed, twilio};
 use crate::mask::shapes::{Alphabet, MIDDLES, Middle, SHAPES};
 use crate::mask::{Secret, address, pem};
 use std::ops::Range;
@@ -283,192 +280,6 @@ impl<'a> Scan<'a> {
         Secret::new(row.name, at - back.min(most)..start + ahead)
     }
 
-    fn at_separator(&mut self, at: usize) -> Option<Secret> {
-        let bytes = self.bytes;
-        if let Some(stretch) = &self.stretch {
-            if at >= stretch.span().end {
-                self.stretch = None;
-            } else if at >= stretch.span().start {
-                let found = match stretch {
-                    Stretch::Cookies(list) if bytes[at] == b'=' => assign::cookie(bytes, at, list),
-                    Stretch::Kubernetes(data) if bytes[at] == b':' => kubernetes_value(bytes, at, data),
-                    Stretch::Jwk(_) if bytes[at] == b':' => jwk_value(bytes, at),
-                    _ => None,
-                };
-                if found.is_some() {
-                    return found;
-                }
-            }
-        }
-        let next = bytes[at + 1];
-        let before = at.checked_sub(1).map_or(b' ', |before| bytes[before]);
-        let separator = match bytes[at] {
-            b'=' if matches!(next, b'=' | b'~') || b"=!<>+*/%^~|&-".contains(&before) => return None,
-            b'=' if next == b'>' => at..at + 2,
-            b':' if next == b':' || before == b':' || next == b'=' => return None,
-            b':' => {
-                if let Some(secret) = address::password(bytes, at)
-                    .or_else(|| address::oracle(bytes, at))
-                    .or_else(|| address::pgpass(bytes, at))
-                    .or_else(|| assign::below(bytes, at))
-                {
-                    return Some(secret);
-                }
-                if bytes[at + 1..].starts_with(b"//") {
-                    return None;
-                }
-                at..at + 1
-            }
-            b'%' => {
-                if let Some(secret) = address::encoded(bytes, at) {
-                    return Some(secret);
-                }
-                if !matches!(bytes.get(at + 2), Some(b'D' | b'd' | b'A' | b'a')) {
-                    return None;
-                }
-                at..at + 3
-            }
-            // `"name", "value"`
-            b'"' | b'\'' => {
-                let start = at + 2 + run_up_to(bytes, at + 2, 16, is_blank);
-                let quote = start + run_up_to(bytes, start, 4, |byte| byte == b'\\');
-                if !bytes.get(quote).copied().is_some_and(is_quote) {
-                    return None;
-                }
-                at + 1..at + 2
-            }
-            _ => at..at + 1,
-        };
-        if self.stretch.is_none() && (self.opens_kubernetes_data(at) || self.opens_jwk(at)) {
-            return None;
-        }
-        match assign::assigned(bytes, separator)? {
-            Found::Secret(secret) => Some(secret),
-            Found::Cookies(span) => {
-                self.stretch.get_or_insert(Stretch::Cookies(span));
-                None
-            }
-        }
-    }
-
-    /// `data:` in a text about a Kubernetes secret.
-    fn opens_kubernetes_data(&mut self, at: usize) -> bool {
-        let bytes = self.bytes;
-        if bytes[at] != b':' {
-            return false;
-        }
-        let Some(name) = name_before(bytes, at) else { return false };
-        let text = &bytes[name.span];
-        if text != b"data" && text != b"stringData" {
-            return false;
-        }
-        let known = match self.kubernetes {
-            Some(known) => known,
-            None => *self.kubernetes.insert(is_about_a_kubernetes_secret(bytes)),
-        };
-        if !known {
-            return false;
-        }
-        let after = at + 1 + run_up_to(bytes, at + 1, 16, |byte| is_blank(byte) || byte == b'\n');
-        let end = match bytes.get(after) {
-            Some(b'{') => after + run_up_to(bytes, after, 64 << 10, |byte| byte != b'}'),
-            _ => indented_end(bytes, line_end(bytes, at, LONGEST_LINE)),
-        };
-        self.stretch = Some(Stretch::Kubernetes(at + 1..end));
-        true
-    }
-
-    /// `"kty":`, the first field of a key in JSON.
-    fn opens_jwk(&mut self, at: usize) -> bool {
-        let bytes = self.bytes;
-        let named = |name: NameAt| name.quoted && &bytes[name.span] == b"kty";
-        if bytes[at] != b':' || !name_before(bytes, at).is_some_and(named) {
-            return false;
-        }
-        let length = run_up_to(bytes, at, 8 << 10, |byte| byte != b'}');
-        self.stretch = Some(Stretch::Jwk(at + 1..at + length));
-        true
-    }
-
-    /// The last two letters of a name are at `at`, and a blank or `>` follows.
-    fn at_name_end(&mut self, at: usize) -> Option<Secret> {
-        let bytes = self.bytes;
-        let after = at + 2;
-        let name = name_before(bytes, after)?;
-        let text = &bytes[name.span.clone()];
-        let kind = kind_of(text).or_else(|| {
-            text.eq_ignore_ascii_case(b"key").then(|| assign::two_words(bytes, name.span.start)).flatten()
-        })?;
-        if matches!(kind, Kind::Authorization | Kind::Cookie) {
-            return None;
-        }
-        // `<property name="password">` ends with a quote, as it is or as JSON writes it.
-        let quote = run_up_to(bytes, after, 8, |byte| matches!(byte, b'\\' | b'"'));
-        if quote > 0 && bytes.get(after + quote) != Some(&b'>') {
-            return None;
-        }
-        let after = after + quote;
-        if bytes[after] == b'>' {
-            let lead = &bytes[name.span.start.saturating_sub(96)..name.span.start];
-            let tag = memchr::memrchr2(b'<', b'>', lead).map_or(&[][..], |at| &lead[at..]);
-            let named = [&b"name="[..], b"key="].iter().any(|word| memchr::memmem::find(tag, word).is_some());
-            let opened = if quote > 0 { tag.starts_with(b"<") && named } else { tag == b"<" };
-            let length = run_up_to(bytes, after + 1, 512, |byte| byte != b'<' && byte != b'\n');
-            let closed = bytes[after + 1 + length..].starts_with(b"</");
-            let value = assign::ValueAt { span: after + 1..after + 1 + length, quoted: true };
-            return if opened && closed && is_secret(kind, Style::Data, &value.judged(bytes)) {
-                Secret::new("secret", value.span)
-            } else {
-                None
-            };
-        }
-        // `| NAME | value |`, `the password is value`, and how MySQL says it.
-        const BETWEEN: [&[u8]; 4] = [b" | ", b" is generated for root@localhost: ", b" is ", b" is: "];
-        let between = BETWEEN.into_iter().find(|words| bytes[after..].starts_with(words));
-        let style = if between.is_some() { Style::Beside } else { self.beside(&name, after)? };
-        let after = after + between.map_or(0, <[u8]>::len);
-        match assign::found(bytes, kind, style, &name, after)? {
-            Found::Secret(secret) => Some(secret),
-            Found::Cookies(_) => None,
-        }
-    }
-
-    /// `--name value`; with `=` it is a name like any other.
-    fn long_option(&mut self, at: usize) -> Option<Secret> {
-        let bytes = self.bytes;
-        if bytes[at + 1] != b'-' || at.checked_sub(1).is_some_and(|before| bytes[before] == b'-') {
-            return None;
-        }
-        let length = run_up_to(bytes, at, 64, is_name_byte);
-        let span = at..at + length;
-        if !bytes.get(span.end).copied().is_some_and(is_blank) {
-            return None;
-        }
-        let kind = kind_of(&bytes[span.clone()])?;
-        let name = NameAt { span, quoted: false, spaced: false };
-        self.beside(&name, name.span.end)?;
-        match assign::found(bytes, kind, Style::Env, &name, name.span.end)? {
-            Found::Secret(secret) => Some(secret),
-            Found::Cookies(_) => None,
-        }
-    }
-
-    /// How significant `name value` is, by its surroundings.
-    fn beside(&self, name: &NameAt, after: usize) -> Option<Style> {
-        let bytes = self.bytes;
-        let value = value_from(bytes, after)?;
-        if matches!(bytes[value.span.start.min(bytes.len() - 1)], b'-' | b'=' | b':') && !value.quoted {
-            return None;
-        }
-        let option = bytes[name.span.start] == b'-';
-        let sql = value.quoted && bytes[value.span.start - 1] == b'\'';
-        // A .netrc: `login me password …`
-        let from = name.span.start.saturating_sub(96);
-        let lead = &bytes[from..name.span.start];
-        let netrc = memchr::memmem::find(lead, b"login ").is_some();
-        Some(if option || sql || netrc { Style::Env } else { Style::Beside })
-    }
-
     fn at_word(&mut self, at: usize) -> Option<Secret> {
         let bytes = self.bytes;
         let mut four = [0; 4];
@@ -514,77 +325,6 @@ impl<'a> Scan<'a> {
         }
         Secret::new("jwt", at..part(second + 1))
     }
-
-    /// Remembers a program that takes secrets.
-    fn program(&mut self, at: usize, first: usize) -> Option<Secret> {
-        let bytes = self.bytes;
-        let program = COMMANDS[first].program;
-        let end = at + program.len();
-        let named =
-            bytes[at..].starts_with(program.as_bytes()) && bytes.get(end).copied().is_some_and(is_blank);
-        if !named || (first > 0 && COMMANDS[first - 1].program == program) {
-            return None;
-        }
-        self.command = Some((first, end));
-        let mut third = rows(first).filter(|row| row.form == Form::ThirdWord);
-        third.find_map(|row| third_word(bytes, end, row.option))
-    }
-
-    /// An option of the last program.
-    fn option(&mut self, at: usize) -> Option<Secret> {
-        let bytes = self.bytes;
-        let (first, program) = self.command?;
-        if !is_blank(bytes[at.checked_sub(1)?]) || at - program > 2048 {
-            return None;
-        }
-        let between = &bytes[program..at];
-        let other_line =
-            memchr::memrchr(b'\n', between).is_some_and(|at| at == 0 || between[at - 1] != b'\\');
-        if other_line || between.windows(2).any(|pair| matches!(pair, b" |" | b" ;" | b"&&" | b"; ")) {
-            self.command = None;
-            return None;
-        }
-        let row = |row: &crate::mask::commands::SecretOption| {
-            let with = row.with.is_empty() || memchr::memmem::find(between, row.with.as_bytes()).is_some();
-            (with && bytes[at..].starts_with(row.option.as_bytes())).then_some(())?;
-            let after = at + row.option.len();
-            let apart = bytes.get(after).copied().is_some_and(|byte| is_blank(byte) || byte == b'=');
-            // `-u user:password` may be written without the blank.
-            let either = row.form == Form::AfterColon && row.option.len() == 2;
-            if !either && apart == (row.form == Form::Glued) {
-                return None;
-            }
-            let equals = bytes.get(after) == Some(&b'=');
-            let mut value = value_from(bytes, after + usize::from(equals))?;
-            let inner = &bytes[value.span.clone()];
-            match row.form {
-                Form::Cookies => {
-                    let whole =
-                        run_up_to(bytes, value.span.start, 4096, |byte| byte > b' ' && !is_quote(byte));
-                    let end = if value.quoted { value.span.end } else { value.span.start + whole };
-                    return Some(Err(value.span.start..end));
-                }
-                Form::AfterColon => value.span.start += memchr::memchr(b':', inner)? + 1,
-                Form::AfterPercent => value.span.start += memchr::memchr(b'%', inner)? + 1,
-                Form::Glued | Form::Next | Form::ThirdWord => {}
-            }
-            if !value.quoted {
-                let more = run_up_to(bytes, value.span.end, 128, |byte| {
-                    byte > b' ' && !is_quote(byte) && !matches!(byte, b'\\' | b'|' | b';' | b')')
-                });
-                value.span.end += more;
-            }
-            let judged = value.judged(bytes);
-            is_secret(Kind::Password, Style::Env, &judged).then_some(Ok(value.span))
-        };
-        match rows(first).find_map(row)? {
-            Ok(span) => Secret::new("password", span),
-            Err(cookies) => {
-                self.stretch.get_or_insert(Stretch::Cookies(cookies));
-                None
-            }
-        }
-    }
 }
 
 #[inline(always)]
@@ -603,10 +343,4 @@ fn mask_length(rest: &[u8]) -> Option<usize> {
 /// Whether a quote opens here, escaped or not.
 fn may_open(rest: &[u8]) -> bool {
     matches!(rest, [b'"' | b'\'', ..] | [b'\\', ..])
-}
-
-/// The rows of the program whose first row this is.
-fn rows(first: usize) -> impl Iterator<Item = &'static crate::mask::commands::SecretOption> {
-    let program = COMMANDS[first].program;
-    COMMANDS[first..].iter().take_while(move |row| row.program == program)
 }
