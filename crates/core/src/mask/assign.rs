@@ -121,7 +121,9 @@ pub fn value_from(bytes: &[u8], from: usize) -> Option<ValueAt> {
             let odd = bytes[at + 1..at + 1 + end]
                 .iter()
                 .any(|byte| matches!(byte, b';' | b'=' | b'!' | b'@' | b'#'));
-            return (closed && odd && end >= 6)
+            // An object of JSON has quotes around its names.
+            let object = bytes[at + 1..at + 1 + end].trim_ascii_start().starts_with(b"\"");
+            return (closed && odd && !object && end >= 6)
                 .then_some(ValueAt { span: at + 1..at + 1 + end, quoted: true });
         }
         _ if slashes > 0 => return None,
@@ -227,12 +229,13 @@ fn whole(bytes: &[u8], value: &ValueAt, name: usize) -> Range<usize> {
 }
 
 /// Whether the name begins its line, apart from `export` and a list's dash.
-fn owns_line(bytes: &[u8], name: usize) -> bool {
+pub fn owns_line(bytes: &[u8], name: usize) -> bool {
     let from = name.saturating_sub(24);
     let before = &bytes[from..name];
     let line = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let whole = line > 0 || from == 0;
-    let lead = before[line..].trim_ascii();
+    let escaped = memchr::memmem::rfind(&before[line..], b"\\n").map_or(0, |at| at + 2);
+    let whole = line + escaped > 0 || from == 0;
+    let lead = before[line + escaped..].trim_ascii();
     whole && matches!(lead, b"" | b"-" | b"export" | b"declare -x" | b"ENV")
 }
 
@@ -241,8 +244,12 @@ pub fn assigned(bytes: &[u8], span: Range<usize>) -> Option<Found> {
     let name = name_before(bytes, span.start)?;
     let separator = bytes[span.start];
     let text = &bytes[name.span.clone()];
-    // `${PASSWORD:?must be set}`, and the name of a secret in Amazon's notation.
-    if separator == b':' && (bytes.get(span.end) == Some(&b'?') || is_resource_name(bytes, name.span.start)) {
+    // `${PASSWORD:?must be set}`, the name of a secret in Amazon's notation, `input[type="password"]:focus`.
+    if separator == b':'
+        && (bytes.get(span.end) == Some(&b'?')
+            || is_resource_name(bytes, name.span.start)
+            || bytes[..span.start].ends_with(b"]"))
+    {
         return None;
     }
     let kind = match kind_of(text) {
@@ -250,10 +257,15 @@ pub fn assigned(bytes: &[u8], span: Range<usize>) -> Option<Found> {
         None if text.eq_ignore_ascii_case(b"value") => {
             sibling(bytes, name.span.start, &["name", "key", "variable"])
                 .or_else(|| parent(bytes, name.span.start))
-                .or_else(|| spoken(bytes, name.span.start))?
+                .or_else(|| spoken(bytes, name.span.start))
+                .or_else(|| declared(bytes, name.span.start))?
         }
+        None if text == b"result" && name.quoted => generated(bytes, span.end)?,
         None if text.eq_ignore_ascii_case(b"default") => sibling(bytes, name.span.start, &["variable"])?,
-        None if text.eq_ignore_ascii_case(b"key") => two_words(bytes, name.span.start)?,
+        None if text.eq_ignore_ascii_case(b"key") => {
+            let spoken = two_words(bytes, name.span.start).or_else(|| of_user(bytes, name.span.start));
+            spoken.or((name.quoted && separator == b':').then_some(Kind::QuietKey))?
+        }
         // `Unseal Key 1: …`
         None if text.len() <= 2 && text.iter().all(u8::is_ascii_digit) => {
             let words = name_before(bytes, name.span.start)?;
@@ -407,6 +419,25 @@ fn parent(bytes: &[u8], at: usize) -> Option<Kind> {
     let separator = (open - blanks).checked_sub(1).filter(|before| matches!(bytes[*before], b':' | b'='))?;
     let name = name_before(bytes, separator)?;
     kind_of(&bytes[name.span]).filter(|kind| !matches!(kind, Kind::Authorization | Kind::Cookie))
+}
+
+/// `"Type": "SecureString", "Value": …`, with `at` at the last name: a parameter of AWS.
+fn declared(bytes: &[u8], at: usize) -> Option<Kind> {
+    let lead = &bytes[at.saturating_sub(LONGEST_NAME)..at];
+    memchr::memmem::find(lead, b"SecureString").is_some().then_some(Kind::Secret)
+}
+
+/// `"username": "me", "key": …`, with `at` at the last name.
+fn of_user(bytes: &[u8], at: usize) -> Option<Kind> {
+    let lead = &bytes[at.saturating_sub(LONGEST_NAME)..at];
+    memchr::memmem::find(lead, b"\"username").is_some().then_some(Kind::Key)
+}
+
+/// A `result` of Terraform's `random_password`, which begins at or after `from`: the next fields say how it was made.
+fn generated(bytes: &[u8], from: usize) -> Option<Kind> {
+    let value = value_from(bytes, from).filter(|value| value.quoted)?;
+    let rest = &bytes[value.span.end..bytes.len().min(value.span.end + 64)];
+    memchr::memmem::find(rest, b"\"special").is_some().then_some(Kind::Password)
 }
 
 /// `Secret value: …`, with `at` at the second word: what the first says.

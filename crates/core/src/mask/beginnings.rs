@@ -38,6 +38,16 @@ const OTHERS: &[(&[u8], Other)] = &[
     (b"Bearer ", Other::Bearer),
     (b"bearer ", Other::Bearer),
     (b"BEARER ", Other::Bearer),
+    (b"Basic ", Other::Basic),
+    (b"basic ", Other::Basic),
+    (b"<string>", Other::Property),
+    (b"<<<", Other::HereString),
+    (b"mnemonic", Other::Seed),
+    (b"Mnemonic", Other::Seed),
+    (b"seed phrase", Other::Seed),
+    (b"Seed phrase", Other::Seed),
+    (b"recovery phrase", Other::Seed),
+    (b"Recovery phrase", Other::Seed),
     (b"Private-", Other::Putty),
     (b"MII", Other::KeyBody),
     (b"MIG", Other::KeyBody),
@@ -45,6 +55,9 @@ const OTHERS: &[(&[u8], Other)] = &[
     (b"MC4C", Other::KeyBody),
     (b"b3Bl", Other::KeyBody),
     (b"chpasswd", Other::Piped),
+    (b"sudo -S", Other::Piped),
+    (b"passwd --stdin", Other::Piped),
+    (b"algoliasearch(", Other::Call),
     (b"login(", Other::Call),
     (b"mysqli_connect(", Other::Call),
     (b"jwt.", Other::Call),
@@ -71,6 +84,10 @@ const OTHERS: &[(&[u8], Other)] = &[
 pub(super) enum Other {
     Jwt,
     Bearer,
+    Basic,
+    Property,
+    HereString,
+    Seed,
     Putty,
     KeyBody,
     CookieJar,
@@ -213,9 +230,8 @@ fn starts() -> [[u8; 256]; 256] {
     }
     let mut i = 0;
     while i < COMMANDS.len() {
-        let option = COMMANDS[i].option.as_bytes();
-        if option[0] == b'-' {
-            table[b'-' as usize][option[1] as usize] |= SIGN;
+        if let [b'-', letter, ..] = COMMANDS[i].option.as_bytes() {
+            table[b'-' as usize][*letter as usize] |= SIGN;
         }
         i += 1;
     }

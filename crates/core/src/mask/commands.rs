@@ -1,4 +1,6 @@
-//! Programs that take a password on their command line by an option whose name does not say so. Only tables.
+//! Programs that take a password on their command line by an option whose name does not say so, or print one.
+
+use crate::mask::names::kind_of;
 
 /// Where the secret is, relative to its option.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -13,8 +15,20 @@ pub enum Form {
     AfterPercent,
     /// `-b 'session=SECRET'`
     Cookies,
-    /// The third word that is not an option: `htpasswd -b file user SECRET`
-    ThirdWord,
+    /// `-u user,SECRET`
+    AfterComma,
+    /// The word with this number, options not counted: `htpasswd -b file user SECRET`
+    Word(usize),
+    /// `cargo login --registry here SECRET`, if it is random.
+    LastWord,
+    /// `sqlplus user/SECRET@host`
+    AfterSlash,
+    /// `xfreerdp /u:me /p:SECRET`
+    Within,
+    /// The program prints it: `op read op://vault/item`, and the secret on the next line.
+    Printed,
+    /// The program prints what its last word names: `printenv DB_PASSWORD`.
+    PrintedByName,
 }
 
 pub struct SecretOption {
@@ -30,13 +44,15 @@ pub struct SecretOption {
 }
 
 macro_rules! commands {
-    ($($program:literal, $option:literal, $form:ident, $with:literal, $must:literal, $not:literal;)*) => {
+    ($($program:literal, $option:literal, $form:expr, $with:literal, $must:literal, $not:literal;)*) => {
         &[$(SecretOption {
-            program: $program, option: $option, form: Form::$form, with: $with,
+            program: $program, option: $option, form: $form, with: $with,
             #[cfg(test)] must: $must, #[cfg(test)] must_not: $not,
         },)*]
     };
 }
+
+use Form::*;
 
 /// Rows of one program must be adjacent.
 pub const COMMANDS: &[SecretOption] = commands! {
@@ -80,14 +96,87 @@ pub const COMMANDS: &[SecretOption] = commands! {
     "rpcclient", "-U", AfterPercent, "", "rpcclient -U 'me%«{a12}»' h", "rpcclient -U me h";
     "gh", "-b", Next, "secret set", "gh secret set X -b «{a40}»", "gh pr create -b a1b2c3d4e5f6";
     "gh", "--body", Next, "secret set", "gh secret set X --body «{a40}»", "gh pr create --body a1b2c3d4e5f6";
-    "htpasswd", "-b", ThirdWord, "", "htpasswd -b f me «{p12}»", "htpasswd -b f me $P";
-    "htpasswd", "-bc", ThirdWord, "", "htpasswd -bc f me «{p12}»", "htpasswd -bc f me";
-    "rabbitmqctl", "add_user", ThirdWord, "", "rabbitmqctl add_user me «{p12}»", "rabbitmqctl add_user me $P";
-    "rabbitmqctl", "change_password", ThirdWord, "", "rabbitmqctl change_password me «{p12}»", "rabbitmqctl change_password me $P";
+    "gh", "auth token", Printed, "", "$ gh auth token\n«{a40}»", "$ gh auth status\nx1y2z3w4v5u6";
+    "htpasswd", "-b", Word(3), "", "htpasswd -bB f me '«{p12}»'", "htpasswd -b f me $P";
+    "rabbitmqctl", "add_user", Word(3), "", "rabbitmqctl add_user me «{p12}»", "rabbitmqctl add_user me $P";
+    "rabbitmqctl", "change_password", Word(3), "", "rabbitmqctl change_password me «{p12}»", "rabbitmqctl change_password me $P";
+    "cargo", "login", LastWord, "", "cargo login --registry here «{a32}»", "cargo login --registry kellnr-4";
+    "vault", "login", LastWord, "", "vault login s.«{a24}»", "vault login -method=userpass username=me";
+    "vault", "-field=", Printed, "", "$ vault kv get -field=password kv/db\n«{p12}»", "$ vault list kv\ndb-1a2b3c";
+    "composer", "http-basic", Word(4), "", "composer config http-basic.repo.acme.com me «{h60}»", "composer config http-basic.repo.acme.com --unset";
+    "composer", "github-oauth", Word(3), "", "composer config -g github-oauth.github.com «{h40}»", "composer config github-oauth.github.com";
+    "composer", "gitlab-token", Word(3), "", "composer config gitlab-token.gitlab.com «{a20}»", "composer config gitlab-token.gitlab.com";
+    "poetry", "http-basic", Word(4), "", "poetry config http-basic.here me «{p12}»", "poetry config http-basic.here me $P";
+    "poetry", "pypi-token", Word(3), "", "poetry config pypi-token.here «{a40}»", "poetry config pypi-token.here --unset";
+    "mc", "alias", Word(6), "", "mc alias set here https://s3.acme.com me «{a40}»", "mc alias list here";
+    "net", "use", Word(4), "", "net use Z: \\\\\\\\fs01\\\\share «{p12}» /user:me", "net use Z: \\\\\\\\fs01\\\\share /user:me";
+    "net", "user", Word(3), "", "net user bob «{p12}» /add", "net user bob /active:no";
+    "wpa_passphrase", "", Word(2), "", "wpa_passphrase here «{p12}»", "wpa_passphrase here $P";
+    "lftp", "-u", AfterComma, "", "lftp -u me,«{p12}» ftp.acme.com", "lftp -u me ftp.acme.com";
+    "sqlplus", "", AfterSlash, "", "sqlplus -s me/«{p12}»@db:1521/x", "sqlplus / as sysdba";
+    "expdp", "", AfterSlash, "", "expdp me/«{p12}»@db schemas=x", "expdp me directory=x";
+    "impdp", "", AfterSlash, "", "impdp me/«{p12}»@db schemas=x", "impdp me directory=x";
+    "xfreerdp", "/p:", Within, "", "xfreerdp /u:me /p:'«{p12}»' /v:here", "xfreerdp /u:me /p:$P";
+    "rdesktop", "-p", Next, "", "rdesktop -u me -p «{p12}» here", "rdesktop -u me -p -";
+    "ipmitool", "-P", Next, "", "ipmitool -H h -U me -P «{p12}» power on", "ipmitool -H h -P $P power on";
+    "snmpwalk", "-A", Next, "", "snmpwalk -v3 -A «{p12}» h", "snmpwalk -v3 -A $P h";
+    "snmpwalk", "-X", Next, "", "snmpwalk -v3 -X «{p12}» h", "snmpwalk -v3 -X $P h";
+    "masterauth", "", Word(1), "", "masterauth «{p12}»", "masterauth none";
+    "printenv", "", PrintedByName, "", "$ printenv HEROKU_API_KEY\n«{h8}-{h4}-{h4}-{h4}-{h12}»", "$ printenv PATH\n/usr/bin:/bin";
+    "echo", "", PrintedByName, "", "$ echo \"${DB_PASSWORD}\"\n«{p12}»", "$ echo $HOSTNAME\nbuild-7a2f9c";
+    "terraform", "output -raw", PrintedByName, "", "$ terraform output -raw db_password\n«{p12}»", "$ terraform output -raw cluster_id\nc-8f2k1x9a";
+    "op", "read", Printed, "", "$ op read op://Eng/DB/password\n«{p20}»", "$ op read --help\nUsage: x1y2z3w4 op";
+    "pass", "show", Printed, "", "$ pass show work/db\n«{p12}»", "the tests pass show\n0a1b2c3d4e5f";
+    "gopass", "show", Printed, "", "$ gopass show -o work/db\n«{p12}»", "$ gopass ls\ngopass-1a2b";
+    "lpass", "show", Printed, "", "$ lpass show -p db\n«{p12}»", "$ lpass ls\ndb7a-x2";
+    "bw", "get password", Printed, "", "$ bw get password db\n«{p12}»", "$ bw get item db\ndb7a-x2";
+    "secret-tool", "lookup", Printed, "", "$ secret-tool lookup app db\n«{p12}»", "$ secret-tool search app db\n[/org/x1y2z3]";
+    "security", "find-generic-password", Printed, "", "$ security find-generic-password -w -s db\n«{p12}»", "$ security list-keychains\nlogin7a.keychain";
+    "heroku", "auth:token", Printed, "", "$ heroku auth:token\n«{a40}»", "$ heroku apps\nmy-app-1a2b3c";
+    "fly", "auth token", Printed, "", "$ fly auth token\n«{a60}»", "$ fly auth whoami\nme1a2b@x3.io";
+    "gcloud", "print-access-token", Printed, "", "$ gcloud auth print-access-token\n«{a60}»", "$ gcloud config get project\nacme-prod-1a2b3c";
+    "gcloud", "print-identity-token", Printed, "", "$ gcloud auth print-identity-token\n«{a60}»", "$ gcloud auth list\nme1a2b@x3.io";
+    "gcloud", "secrets versions access", Printed, "", "$ gcloud secrets versions access latest --secret=db\n«{p12}»", "$ gcloud secrets list\ndb-1a2b3c";
+    "aws", "get-secret-value", Printed, "", "$ aws secretsmanager get-secret-value --secret-id db --query SecretString --output text\n«{p12}»", "$ aws s3 ls\nbucket-1a2b3c";
+    "aws", "get-parameter", Printed, "", "$ aws ssm get-parameter --name /db --with-decryption --query Parameter.Value --output text\n«{p12}»", "$ aws sts get-caller-identity\nx1y2z3w4";
+    "aws", "get-login-password", Printed, "", "$ aws ecr get-login-password\n«{a200}»", "$ aws ecr describe-images\nx1y2z3w4";
+    "kubectl", ".data.", Printed, "", "$ kubectl get secret db -o jsonpath='{.data.password}' | base64 -d\n«{p12}»", "$ kubectl get pods -o name\npod/api-7f9c4d-x2k1p";
+    "kubectl", "create token", Printed, "", "$ kubectl create token ci\n«{a60}»", "$ kubectl get ns -o name\nnamespace/x1y2z3";
+    "doppler", "--plain", Printed, "", "$ doppler secrets get DB --plain\n«{p12}»", "$ doppler me\nx1y2z3w4";
+    "openssl", "rand", Printed, "", "$ openssl rand -hex 32\n«{h64}»", "$ openssl version\nOpenSSL-3.0.2-1ubuntu1";
+    "openssl", "-k", Next, "enc", "openssl enc -aes-256-cbc -k «{a12}» -in x", "openssl enc -kfile x1y2z3";
     "mosquitto_pub", "-P", Next, "", "mosquitto_pub -u me -P «{a12}» -t t", "mosquitto_pub -P $P -t t";
     "mosquitto_sub", "-P", Next, "", "mosquitto_sub -u me -P «{a12}» -t t", "mosquitto_sub -P $P -t t";
-    "openssl", "-k", Next, "enc", "openssl enc -aes-256-cbc -k «{a12}» -in x", "openssl enc -kfile x1y2z3";
 };
+
+/// Whether one of the programs in `line` prints a secret and nothing else.
+pub fn prints_secret(line: &str) -> bool {
+    line.split(['|', ';', '&', '\n', '(', '`']).any(|part| {
+        let mut words =
+            part.split_ascii_whitespace().skip_while(|word| word.contains('=') || *word == "sudo");
+        let program = words.next().unwrap_or_default();
+        COMMANDS.iter().any(|row| row.program == program && prints(row, part.as_bytes()))
+    })
+}
+
+/// Whether a program with these words prints a secret.
+pub fn prints(row: &SecretOption, words: &[u8]) -> bool {
+    let announced = || memchr::memmem::find(words, row.option.as_bytes()).is_some();
+    match row.form {
+        Form::Printed => announced(),
+        Form::PrintedByName => {
+            let last =
+                words.split(u8::is_ascii_whitespace).rfind(|word| !word.is_empty()).unwrap_or_default();
+            // `"${NAME}"`
+            let variable = |byte: &u8| matches!(byte, b'$' | b'{' | b'}' | b'"');
+            let from = last.iter().position(|byte| !variable(byte)).unwrap_or(last.len());
+            let to = last.iter().rposition(|byte| !variable(byte)).map_or(from, |at| at + 1);
+            let refers = row.program != "echo" || last[..from].contains(&b'$');
+            announced() && refers && kind_of(&last[from..to]).is_some()
+        }
+        _ => false,
+    }
+}
 
 /// Words that take from a pipe what `echo` or `printf` puts into it.
 pub struct Piped {
@@ -108,6 +197,9 @@ macro_rules! piped {
 
 pub const PIPED: &[Piped] = piped! {
     "chpasswd", true, "echo \"root:«{a12}»\" | chpasswd", "cat users7a.txt | chpasswd";
+    "sudo -S", false, "echo '«{p12}»' | sudo -S systemctl restart x", "echo done | tee x4; sudo -S ls";
+    "passwd --stdin", false, "echo «{p12}» | passwd --stdin root", "echo x1y2z3w4 | tool --stdin";
+    "--passphrase-fd", false, "echo '«{p12}»' | gpg --batch --passphrase-fd 0 -d x", "cat x1 | gpg --passphrase-fd 0 -d x";
     "--password-stdin", false, "echo «{a20}» | docker login -u me --password-stdin r", "echo $CR_PAT | docker login -u me --password-stdin r";
     "--with-token", false, "echo '«{a40}»' | gh auth login --with-token", "echo \"$T\" | gh auth login --with-token";
 };
@@ -130,6 +222,7 @@ macro_rules! calls {
 }
 
 pub const CALLS: &[Call] = calls! {
+    "algoliasearch(", 2, "algoliasearch(\"A1\", \"«{h32}»\")", "algoliasearch(appId1, apiKey1)";
     "login(", 2, "smtp.login(\"me\", \"«{a16}»\")", "login(\"me\", password1)";
     "basic_auth(", 2, "req.basic_auth('me', '«{a16}»')", "req.basic_auth('me', ENV['P1'])";
     "basic_auth ", 2, "req.basic_auth 'me', '«{a16}»'", "req.basic_auth 'me', 'dashboard'";

@@ -3,8 +3,10 @@
 
 use crate::json::repair::repaired;
 use crate::mask::assign::authorization;
+use crate::mask::commands::prints_secret;
 use crate::mask::judge::{Judged, Style, is_secret};
 use crate::mask::names::{Kind, kind_of};
+use crate::mask::recognize::alone;
 use crate::mask::scan::Scan;
 use std::borrow::Cow;
 
@@ -19,6 +21,8 @@ pub struct Labels {
     object: Option<Kind>,
     /// The option before this word of a command line.
     option: Option<Kind>,
+    /// A command was run that prints a secret and nothing else.
+    prints: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -26,6 +30,8 @@ enum Label {
     Secret(Kind),
     Name,
     Value,
+    Command,
+    Output,
 }
 
 impl Labels {
@@ -37,6 +43,10 @@ impl Labels {
             Some(Label::Name)
         } else if is(&["value"]) {
             Some(Label::Value)
+        } else if is(&["command", "cmd"]) {
+            Some(Label::Command)
+        } else if is(&["stdout", "output"]) {
+            Some(Label::Output)
         } else {
             kind_of(key.as_bytes()).map(Label::Secret)
         };
@@ -63,6 +73,12 @@ impl Labels {
                 self.name = kind_of(text.as_bytes());
                 None
             }
+            Some(Label::Command) => {
+                self.prints = prints_secret(text);
+                None
+            }
+            Some(Label::Output) if std::mem::take(&mut self.prints) => return printed(text),
+            Some(Label::Output) => None,
             None => option,
         };
         if key.is_none() && text.starts_with('-') && text.len() < 64 {
@@ -73,6 +89,12 @@ impl Labels {
             None => crate::mask::text(text),
         }
     }
+}
+
+/// Masks what a command printed that prints a secret.
+fn printed(text: &str) -> Cow<'_, str> {
+    let Some(secret) = alone(text.as_bytes(), 0) else { return crate::mask::text(text) };
+    Cow::Owned(format!("[masked:{}]{}", secret.name, crate::mask::text(&text[secret.span.end..])))
 }
 
 /// Masks `text`, whose name says what it is.
@@ -161,6 +183,24 @@ fn masked(written: &[u8], is_key: bool, labels: &mut Labels) -> Option<String> {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
+
+    #[test]
+    fn what_a_command_prints_is_masked_by_what_it_prints() {
+        for (command, stdout, masked) in [
+            ("printenv DB_PASSWORD", "hunter2hunter\n", "[masked:password]\n"),
+            ("cd x && op read op://a/b/c", "blue-Horse.77", "[masked:password]"),
+            ("echo \"$API_TOKEN\"", "x7Kq29fLm2", "[masked:password]"),
+            ("printenv HOSTNAME", "x7Kq29fLm2", "x7Kq29fLm2"),
+            ("npm test", "x7Kq29fLm2", "x7Kq29fLm2"),
+            ("op read op://a/b/c", "[ERROR] 2026/11/18 not signed in", "[ERROR] 2026/11/18 not signed in"),
+        ] {
+            let mut value = json!({"tool_input": {"command": command}, "tool_response": {"stdout": stdout}});
+            let spooled = bytes(value.to_string().as_bytes()).into_owned();
+            crate::mask::value(&mut value);
+            assert_eq!(value["tool_response"]["stdout"], masked, "{command}");
+            assert_eq!(serde_json::from_slice::<Value>(&spooled).unwrap(), value, "{command}");
+        }
+    }
 
     /// Shaped like a key, but not a key.
     fn key() -> String {

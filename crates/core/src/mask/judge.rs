@@ -1,5 +1,6 @@
 //! Whether the value of a name like "password" is a secret, or code, a placeholder, a word. Pure tables and counting.
 
+use crate::mask::bytes::starts_with_ignore_case;
 use crate::mask::names::Kind;
 use crate::mask::noise::is_noise;
 use crate::mask::shapes::Alphabet;
@@ -214,11 +215,41 @@ const SENTENCE: &[&str] = &[
     "have",
     "will",
     "only",
+    // The same in the languages that most programs are translated to.
+    "de",
+    "du",
+    "des",
+    "la",
+    "le",
+    "les",
+    "el",
+    "su",
+    "tu",
+    "mot",
+    "votre",
+    "contraseña",
+    "senha",
+    "das",
+    "der",
+    "die",
+    "ihr",
+    "dein",
+    "neues",
+    "und",
+    "il",
+    "di",
+    "sua",
+    "het",
+    "een",
+    "uw",
 ];
 
 /// Whether `value` is a secret, given what its name says.
 pub fn is_secret(kind: Kind, style: Style, value: &Judged) -> bool {
     let bytes = value.bytes;
+    if value.quoted && kind != Kind::Seed && is_salt(bytes) {
+        return true;
+    }
     if bytes.is_empty() || stands_for_a_value(bytes) {
         return false;
     }
@@ -237,18 +268,22 @@ pub fn is_secret(kind: Kind, style: Style, value: &Judged) -> bool {
     let wordy = is_wordy(bytes);
     let digits = bytes.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b':' | b'-'));
     match (kind, style) {
+        (Kind::Password, Style::Beside) if value.quoted && is_passphrase(bytes) => !has_stem(bytes),
         (Kind::Password, Style::Beside) => !wordy && !digits && bytes.len() >= 8 && is_random(bytes),
         (_, Style::Beside) => !wordy && !digits && bytes.len() >= 16 && is_random(bytes),
         (Kind::Password, _) if digits => bytes.len() >= 5 && !bytes.contains(&b'.'),
         (Kind::Password, Style::Line) if wordy && !value.quoted => {
-            let passphrase = bytes.len() >= 16 && bytes.iter().filter(|&&byte| byte == b'-').count() >= 2;
+            let words = bytes.len() >= 16 && bytes.iter().filter(|&&byte| byte == b'-').count() >= 2;
             let ends_with_digit =
                 bytes[bytes.len() - 1].is_ascii_digit() && !matches!(value.next, b')' | b',');
-            (passphrase || (ends_with_digit && bytes.len() >= 6)) && !has_stem(bytes)
+            (words || (ends_with_digit && bytes.len() >= 6)) && !has_stem(bytes)
         }
         (Kind::Password, _) if wordy => {
             let argument = !value.quoted && matches!(value.next, b')' | b',');
-            bytes.len() >= 6 && !argument && !has_stem(bytes) && !bytes.contains(&b'.')
+            bytes.len() >= 6
+                && !argument
+                && !has_stem(bytes)
+                && (!bytes.contains(&b'.') || ends_with_number(bytes))
         }
         (Kind::Password, _) => bytes.len() >= 4,
         (_, _) if digits || wordy => false,
@@ -258,6 +293,34 @@ pub fn is_secret(kind: Kind, style: Style, value: &Judged) -> bool {
         }
         _ => bytes.len() >= 8,
     }
+}
+
+/// `l?o;F}]Gm=dQ)0<#mxX(2pWbiP.&TRzpE;#D`: long, with more signs than any code; what it contains means nothing.
+fn is_salt(bytes: &[u8]) -> bool {
+    let signs =
+        bytes.iter().filter(|byte| byte.is_ascii_punctuation() && !matches!(byte, b'-' | b'_' | b'*' | b'.'));
+    let letters = bytes.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+    let spread =
+        bytes.windows(2).filter(|pair| pair[0].is_ascii_alphanumeric() != pair[1].is_ascii_alphanumeric());
+    bytes.len() >= 40
+        && letters >= 8
+        && bytes.iter().any(u8::is_ascii_digit)
+        && signs.count() * 4 >= bytes.len()
+        && spread.count() * 3 >= bytes.len()
+}
+
+/// `Copper.Anchor.56`: the last part of a member or a file's name is not a number.
+fn ends_with_number(bytes: &[u8]) -> bool {
+    let last = bytes.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
+    !last.is_empty() && last.iter().all(u8::is_ascii_digit)
+}
+
+/// `amber-gondola-maple-juniper-99`: at least three words and a number, as password managers make them.
+fn is_passphrase(bytes: &[u8]) -> bool {
+    let parts = || bytes.split(|byte| *byte == b'-');
+    let (words, numbers): (Vec<&[u8]>, Vec<&[u8]>) =
+        parts().partition(|part| part.iter().any(|byte| byte.is_ascii_alphabetic()));
+    words.len() >= 3 && numbers.len() == 1 && is_wordy(bytes)
 }
 
 /// `$TOKEN`, `<token>`, `{{ token }}`, `***`, `xxxx`, our own mask.
@@ -294,14 +357,20 @@ fn is_code(bytes: &[u8], next: u8) -> bool {
         return true;
     }
     let inner = bytes.strip_prefix(b"&").or_else(|| bytes.strip_prefix(b"!")).unwrap_or(bytes);
-    let inner = inner.strip_suffix(b"!").or_else(|| inner.strip_suffix(b"?")).unwrap_or(inner);
+    let marked = inner.strip_suffix(b"!").or_else(|| inner.strip_suffix(b"?"));
+    // `String!`, `Password?`
+    if marked.is_some_and(|name| is_wordy(name) && name[0].is_ascii_uppercase() && has_stem(name)) {
+        return true;
+    }
+    let inner = marked.unwrap_or(inner);
     // `Token::Ident`, `a.b.c`, `this->token`, `user?.password`: every part a name.
     let mut parts =
         inner.split(|byte| matches!(byte, b'.' | b':' | b'?' | b'-' | b'>')).filter(|part| !part.is_empty());
     let members = inner.iter().any(|byte| matches!(byte, b'.' | b':')) && !inner[0].is_ascii_digit();
-    members
-        && parts
-            .all(|part| is_wordy(part) || part.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_'))
+    // `std` has no vowel.
+    let short = |part: &[u8]| part.len() <= 3 && part.iter().all(u8::is_ascii_lowercase);
+    let capitals = |part: &[u8]| part.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_');
+    members && parts.all(|part| is_wordy(part) || short(part) || capitals(part))
 }
 
 fn is_identifier(bytes: &[u8]) -> bool {
@@ -379,8 +448,13 @@ pub fn is_random(bytes: &[u8]) -> bool {
     changes.count() >= 3
 }
 
+/// In a passphrase only the beginnings of words count: `sunset` is not `unset`.
 fn has_stem(bytes: &[u8]) -> bool {
-    contains_any(bytes, STEMS, &STEM_RANGES)
+    if !is_passphrase(bytes) {
+        return contains_any(bytes, STEMS, &STEM_RANGES);
+    }
+    let begins = |part: &[u8]| STEMS.iter().any(|stem| starts_with_ignore_case(part, stem));
+    bytes.split(|byte| *byte == b'-').any(begins)
 }
 
 /// Prose: at least one of its words is common in sentences.
@@ -390,6 +464,15 @@ fn is_sentence(bytes: &[u8]) -> bool {
     let known = |word: &[u8]| SENTENCE.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
     let words: Vec<&[u8]> = words.filter(|word| !word.is_empty()).collect();
     words.iter().any(|word| known(word)) || words.len() > 10
+}
+
+/// A whole line of words that make a wallet: twelve or more, in steps of three, and no sentence.
+pub fn is_wallet(line: &[u8]) -> bool {
+    let mut words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+    let count = words.clone().count();
+    count % 3 == 0
+        && is_seed(line)
+        && !words.any(|word| SENTENCE.iter().any(|known| word == known.as_bytes()))
 }
 
 /// A dozen words or more, all neither short nor long. What is judged may end within the last one.

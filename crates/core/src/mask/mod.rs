@@ -19,6 +19,7 @@ mod pem;
 mod recognize;
 mod scan;
 mod shapes;
+mod table;
 
 use crate::mask::json::Labels;
 use crate::mask::scan::Scan;

@@ -47,6 +47,7 @@ pub const NAME_ENDS: &[NameEnd] = ends! {
     "PASSCODE", Password, true, "passcode=«{a10}»", "passcode=$1";
     "PASSWRD", Password, true, "dbpasswrd=«{p12}»", "passwrd=";
     "REQUIREPASS", Password, true, "requirepass «{a20}»", "requirepass no";
+    "MASTERAUTH", Password, true, "masterauth=«{a20}»", "masterauth: none";
     "STOREPASS", Password, true, "-storepass «{a12}»", "-storepass file";
     "KEYPASS", Password, true, "-keypass «{a12}»", "-keypass file";
     "SSHPASS", Password, true, "SSHPASS=«{p12}»", "SSHPASS=$P";
@@ -68,6 +69,10 @@ pub const NAME_ENDS: &[NameEnd] = ends! {
     "SIGNINGKEY", Secret, true, "signing_key: «{h64}»", "signingKey: SigningKey";
     "ENCRYPTIONKEY", Secret, true, "encryption_key=«{b43}=»", "encryption_key=None";
     "MASTERKEY", Secret, true, "RAILS_MASTER_KEY=«{h32}»", "master_key: true";
+    "VALIDATIONKEY", Secret, true, "validationKey=\"«{A128}»\"", "validationKey=\"AutoGenerate\"";
+    "DECRYPTIONKEY", Secret, true, "decryptionKey=\"«{A48}»\"", "decryption_key: str";
+    "PRIMARYKEY", QuietKey, true, "primary_key: «{a32}»", "primary_key: order_id_v2";
+    "JWT", Key, false, "--set secrets.jwt=«{a40}»", "jwt: jsonwebtoken";
     "ACCOUNTKEY", Secret, true, "AccountKey=«{b86}==»", "account_key=get()";
     "AUTHKEY", Secret, true, "X-Auth-Key: «{h37}»", "auth_key: AuthKey";
     "SHAREDKEY", Secret, true, "shared_key: «{b44}»", "sharedKey: shared";
@@ -90,6 +95,7 @@ pub const NAME_ENDS: &[NameEnd] = ends! {
     "SIGNATURE", Secret, false, "X-Amz-Signature=«{h64}»", "signature: Signature";
     "SIG", Secret, false, "&sig=«{a43}%3D»", "sig: fn(u8) -> u8";
     "SALT", Secret, false, "AUTH_SALT = '«{a64}»'", "salt: bytes";
+    "DEVICECODE", Secret, true, "\"device_code\": \"«{h40}»\"", "device_code: str";
     "SECRETBODY", Secret, true, "secret-body=«{a40}»", "secret_body=body";
     "JSESSIONID", Secret, true, "JSESSIONID=«{A32}»", "JSESSIONID=none";
     "PHPSESSID", Secret, true, "PHPSESSID=«{l26}»", "PHPSESSID=phpsessid";
@@ -127,7 +133,6 @@ pub const HARMLESS: &[&str] = &[
     "PUBLICKEY",
     "PUBLISHABLEKEY",
     "CACHEKEY",
-    "PRIMARYKEY",
     "FOREIGNKEY",
     "SORTKEY",
     "PARTITIONKEY",
@@ -313,7 +318,7 @@ pub fn may_end_before_blank(tail: [u8; 4]) -> bool {
 const LETTERS: usize = 32;
 const TAIL_WORDS: usize = LETTERS * LETTERS * LETTERS / 64;
 /// Names that matter because of what is beside or below them.
-pub const SPECIAL: &[&str] = &["VALUE", "DEFAULT", "DATA", "THIN", "KTY"];
+pub const SPECIAL: &[&str] = &["VALUE", "DEFAULT", "DATA", "THIN", "KTY", "RESULT"];
 
 static TAILS: [u64; TAIL_WORDS] = {
     let mut tails = [0; TAIL_WORDS];

@@ -1,47 +1,102 @@
 //! Secrets of one kind each, recognized where the scan has found a beginning.
 
 use crate::mask::Secret;
-use crate::mask::assign::{argument, name_before, value_from};
+use crate::mask::assign::{ValueAt, argument, name_before, value_from};
 use crate::mask::bytes::{
-    begins_word, is_blank, is_quote, line_end, run, run_up_to, starts_with_ignore_case,
+    begins_word, is_blank, is_quote, line_end, next_line, run, run_up_to, starts_with_ignore_case,
 };
-use crate::mask::commands::{CALLS, PHRASES, PIPED};
-use crate::mask::judge::{Style, is_random, is_secret, is_wordy, stands_for_a_value};
-use crate::mask::names::Kind;
+use crate::mask::commands::{CALLS, Form, PHRASES, PIPED, Piped, SecretOption, prints};
+use crate::mask::judge::{Style, is_random, is_secret, is_wallet, is_wordy, stands_for_a_value};
+use crate::mask::names::{Kind, kind_of};
 use crate::mask::scan::LONGEST_LINE;
 use crate::mask::shapes::{Alphabet, Place, Shape};
 use std::ops::Range;
 
-/// `program --options file user SECRET`, if `option` is among its words.
-pub(super) fn third_word(bytes: &[u8], from: usize, option: &str) -> Option<Secret> {
-    let line = &bytes[from..line_end(bytes, from, 512)];
-    let mut seen = option.is_empty();
-    let mut words = 0;
-    let mut at = 0;
-    while at < line.len() {
-        at += run(line, at, is_blank);
-        let value = value_from(bytes, from + at)
-            .filter(|value| !value.span.is_empty() && value.span.start < from + line.len())?;
+/// The secret among the words after a program's name, which ends at `from`.
+pub(super) fn among_words(bytes: &[u8], from: usize, row: &SecretOption) -> Option<Secret> {
+    let end = line_end(bytes, from, 512);
+    let mut announced = row.option.is_empty();
+    let (mut count, mut at, mut last) = (0, from, None);
+    while at < end {
+        at += run(&bytes[..end], at, is_blank);
+        // `\\\\host\\share` is a word like any other.
+        let share = (bytes.get(at) == Some(&b'\\')).then_some(ValueAt { span: at..at + 1, quoted: true });
+        let value = share.or_else(|| value_from(bytes, at));
+        let Some(mut value) = value.filter(|value| !value.span.is_empty() && value.span.start < end) else {
+            break;
+        };
+        if !value.quoted {
+            let more = |byte: u8| byte > b' ' && !is_quote(byte) && byte != b'\\';
+            value.span.end = value.span.start + run_up_to(bytes, value.span.start, 128, more);
+        }
         let word = &bytes[value.span.clone()];
-        seen |= word == option.as_bytes();
-        if !word.starts_with(b"-") {
-            words += 1;
+        if matches!(word, b"|" | b"||" | b"&&" | b";" | b">") {
+            break;
         }
-        if words == 3 {
-            let long = run_up_to(bytes, value.span.start, 128, |byte| {
-                byte > b' ' && !is_quote(byte) && byte != b'\\'
-            });
-            let end = if value.quoted { value.span.end } else { value.span.start + long };
-            return if seen && is_secret(Kind::Password, Style::Env, &value.judged(bytes)) {
-                Secret::new("password", value.span.start..end)
-            } else {
-                None
-            };
+        announced |= announces(word, row.option);
+        at = value.span.end.max(at) + usize::from(value.quoted);
+        at += run(&bytes[..end], at, |byte| byte > b' ');
+        match row.form {
+            Form::Within => {
+                if let Some(rest) = word.strip_prefix(row.option.as_bytes()) {
+                    let start = value.span.end - rest.len();
+                    return password(bytes, value_from(bytes, start)?);
+                }
+            }
+            _ if word.starts_with(b"-") => {}
+            Form::AfterSlash => {
+                let slash = memchr::memchr(b'/', word)?;
+                let host = memchr::memrchr(b'@', word).unwrap_or(word.len());
+                value.span = value.span.start + slash + 1..value.span.start + host.max(slash + 1);
+                return if slash > 0 { password(bytes, value) } else { None };
+            }
+            _ => {
+                count += 1;
+                if row.form == Form::Word(count) {
+                    return if announced { password(bytes, value) } else { None };
+                }
+                last = Some(value).filter(|_| count > 1);
+            }
         }
-        at = value.span.end - from + usize::from(value.quoted);
-        at += run(line, at, |byte| byte > b' ');
     }
-    None
+    let random = |value: &ValueAt| is_random(&bytes[value.span.clone()]);
+    let last = last.filter(|value| row.form == Form::LastWord && announced && random(value));
+    password(bytes, last?)
+}
+
+/// Whether the word is the option, has its letter among others (`-bB`), or is what it begins (`http-basic.acme.com`).
+fn announces(word: &[u8], option: &str) -> bool {
+    match (word, option.as_bytes()) {
+        ([b'-', letters @ ..], [b'-', letter]) => letters.contains(letter) && !letters.contains(&b'-'),
+        (word, option) => word.strip_prefix(option).is_some_and(|rest| matches!(rest, [] | [b'.', ..])),
+    }
+}
+
+/// What the program at `at` prints, if that is a secret: the next line, alone.
+pub(super) fn printed(bytes: &[u8], at: usize, row: &SecretOption) -> Option<Secret> {
+    let lead = bytes[..at].iter().rev().find(|byte| !is_blank(**byte));
+    if !matches!(lead, None | Some(b'\n' | b'$' | b'#' | b'%' | b'>' | b'|' | b';' | b'&' | b'(')) {
+        return None;
+    }
+    let from = at + row.program.len();
+    let end = line_end(bytes, from, 512);
+    let next = next_line(bytes, end);
+    (next > end && prints(row, &bytes[from..end])).then(|| alone(bytes, next))?
+}
+
+/// The line that begins at `start`, if it is nothing but a secret.
+pub(super) fn alone(bytes: &[u8], start: usize) -> Option<Secret> {
+    let length =
+        run_up_to(bytes, start, 4096, |byte| byte > b' ' && byte < 0x7f && !is_quote(byte) && byte != b'\\');
+    let ended = matches!(bytes.get(start + length), None | Some(b'\n' | b'\r' | b'"'))
+        || next_line(bytes, start + length) > start + length;
+    let value = ValueAt { span: start..start + length, quoted: true };
+    if ended && length >= 6 { password(bytes, value) } else { None }
+}
+
+fn password(bytes: &[u8], value: ValueAt) -> Option<Secret> {
+    let likely = is_secret(Kind::Password, Style::Env, &value.judged(bytes));
+    if likely { Secret::new("password", value.span) } else { None }
 }
 
 pub(super) fn prefixed(bytes: &[u8], at: usize, shape: &Shape) -> Option<Secret> {
@@ -149,6 +204,86 @@ pub(super) fn bearer(bytes: &[u8], at: usize) -> Option<Secret> {
     None
 }
 
+/// `Basic` and the base64 of `user:password`, in any context.
+pub(super) fn basic(bytes: &[u8], at: usize) -> Option<Secret> {
+    let start = at + "basic ".len();
+    let length = run_up_to(bytes, start, 512, |byte| Alphabet::Base64.has(byte));
+    let decoded = decoded(&bytes[start..start + length]);
+    let is_login = decoded.contains(&b':') && decoded.iter().all(|byte| (b' '..=b'~').contains(byte));
+    if length >= 8 && is_login { Secret::new("authorization", start..start + length) } else { None }
+}
+
+/// What base64 says, as far as it is base64.
+fn decoded(text: &[u8]) -> Vec<u8> {
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    };
+    let (mut out, mut bits, mut count) = (Vec::new(), 0u32, 0);
+    for digit in text.iter().map_while(|byte| digit(*byte)) {
+        bits = bits << 6 | u32::from(digit);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            out.push((bits >> count) as u8);
+        }
+    }
+    out
+}
+
+/// `<key>Password</key> <string>SECRET</string>`, at `<string>`.
+pub(super) fn property(bytes: &[u8], at: usize) -> Option<Secret> {
+    let from = at.saturating_sub(128);
+    let mut lead = bytes[from..at].trim_ascii_end();
+    // Blanks as JSON writes them.
+    while let Some(rest) = lead.strip_suffix(b"\\n").or_else(|| lead.strip_suffix(b"\\t")) {
+        lead = rest.trim_ascii_end();
+    }
+    let key = lead.strip_suffix(b"</key>")?;
+    let name = &key[memchr::memrchr(b'>', key)? + 1..];
+    let start = at + "<string>".len();
+    let span = start..start + run_up_to(bytes, start, 512, |byte| !matches!(byte, b'<' | b'\n'));
+    let value = ValueAt { span, quoted: true };
+    let closed = bytes[value.span.end..].starts_with(b"</string>");
+    let likely = closed && is_secret(kind_of(name)?, Style::Data, &value.judged(bytes));
+    if likely { Secret::new("secret", value.span) } else { None }
+}
+
+/// `read -r DB_PASS <<< 'SECRET'`, `passwd --stdin root <<< SECRET`, at the signs.
+pub(super) fn here_string(bytes: &[u8], at: usize) -> Option<Secret> {
+    let from = at.saturating_sub(160);
+    let line = memchr::memrchr2(b'\n', b'|', &bytes[from..at]).map_or(from, |found| from + found + 1);
+    let reads =
+        |row: &&Piped| !row.user && memchr::memmem::find(&bytes[line..at], row.word.as_bytes()).is_some();
+    let named = || name_before(bytes, at).and_then(|name| kind_of(&bytes[name.span]));
+    let kind = if PIPED.iter().any(|row| reads(&row)) { Kind::Password } else { named()? };
+    let value = value_from(bytes, at + 3)?;
+    let judged = value.judged(bytes);
+    let likely = !judged.bytes.contains(&b' ') && is_secret(kind, Style::Env, &judged);
+    if likely { Secret::new("secret", value.span) } else { None }
+}
+
+/// `Write down this mnemonic phrase:` and the words, on one of the next lines.
+pub(super) fn seed(bytes: &[u8], at: usize) -> Option<Secret> {
+    let mut start = at;
+    for _ in 0..6 {
+        start = match line_end(bytes, start, 512) {
+            end if next_line(bytes, end) > end => next_line(bytes, end),
+            _ => return None,
+        };
+        start += run_up_to(bytes, start, 16, is_blank);
+        let length = run_up_to(bytes, start, 320, |byte| byte.is_ascii_lowercase() || byte == b' ');
+        if is_wallet(&bytes[start..start + length]) {
+            return Secret::new("secret", start..start + length);
+        }
+    }
+    None
+}
+
 /// `TRUE\t1893456000\tname\tvalue`: a line of a cookie file.
 pub(super) fn cookie_jar(bytes: &[u8], at: usize) -> Option<Secret> {
     let word = ["TRUE\t", "FALSE\t"].iter().find(|word| bytes[at..].starts_with(word.as_bytes()))?;
@@ -220,7 +355,7 @@ pub(super) fn is_about_a_kubernetes_secret(bytes: &[u8]) -> bool {
 pub(super) fn indented_end(bytes: &[u8], line: usize) -> usize {
     let mut end = line;
     loop {
-        let next = crate::mask::bytes::next_line(bytes, end);
+        let next = next_line(bytes, end);
         if next == end || !bytes.get(next).copied().is_some_and(is_blank) {
             return end;
         }

@@ -309,6 +309,10 @@ pub const SHAPES: &[Shape] = shapes! {
     "password-hash", "$y$", Crypt, 50, 120, Word;
     "password-hash", "$apr1$", Crypt, 24, 40, Word;
     "password-hash", "$argon2", Crypt, 50, 200, Word;
+    "password-hash", "{SHA}", Base64, 28, 28, Anywhere;
+    "password-hash", "{SSHA}", Base64, 32, 64, Anywhere;
+    "password-hash", "{SSHA256}", Base64, 48, 80, Anywhere;
+    "password-hash", "{SSHA512}", Base64, 88, 128, Anywhere;
     "password-hash", "pbkdf2_sha256$", Crypt, 50, 120, Word;
     "webhook", "hooks.slack.com/services/", Path, 20, MANY, Address;
     "webhook", "hooks.slack.com/workflows/", Path, 20, MANY, Address;

@@ -6,7 +6,7 @@ use crate::mask::bytes::{is_blank, is_name_byte, is_quote, run_up_to};
 use crate::mask::commands::{COMMANDS, Form, SecretOption};
 use crate::mask::judge::{Style, is_secret};
 use crate::mask::names::{Kind, kind_of};
-use crate::mask::recognize::third_word;
+use crate::mask::recognize::{among_words, printed};
 use crate::mask::scan::{Scan, Stretch};
 
 impl Scan<'_> {
@@ -35,21 +35,26 @@ impl Scan<'_> {
         let bytes = self.bytes;
         let program = COMMANDS[first].program;
         let end = at + program.len();
-        let named =
-            bytes[at..].starts_with(program.as_bytes()) && bytes.get(end).copied().is_some_and(is_blank);
+        // A blank, or the quote of a list of words.
+        let apart = |byte: u8| is_blank(byte) || is_quote(byte) || byte == b'\\';
+        let named = bytes[at..].starts_with(program.as_bytes()) && bytes.get(end).copied().is_some_and(apart);
         if !named || (first > 0 && COMMANDS[first - 1].program == program) {
             return None;
         }
         self.command = Some((first, end));
-        let mut third = rows(first).filter(|row| row.form == Form::ThirdWord);
-        third.find_map(|row| third_word(bytes, end, row.option))
+        rows(first).find_map(|row| match row.form {
+            Form::Word(_) | Form::LastWord | Form::AfterSlash | Form::Within => among_words(bytes, end, row),
+            Form::Printed | Form::PrintedByName => printed(bytes, at, row),
+            _ => None,
+        })
     }
 
     /// An option of the last program.
     pub(super) fn option(&mut self, at: usize) -> Option<Secret> {
         let bytes = self.bytes;
         let (first, program) = self.command?;
-        if !is_blank(bytes[at.checked_sub(1)?]) || at - program > 2048 {
+        let before = bytes[at.checked_sub(1)?];
+        if !(is_blank(before) || is_quote(before)) || at - program > 2048 {
             return None;
         }
         let between = &bytes[program..at];
@@ -71,6 +76,10 @@ impl Scan<'_> {
             }
             let equals = bytes.get(after) == Some(&b'=');
             let mut value = value_from(bytes, after + usize::from(equals))?;
+            if row.form == Form::AfterComma && !value.quoted {
+                value.span.end =
+                    value.span.start + run_up_to(bytes, value.span.start, 256, |byte| byte > b' ');
+            }
             let inner = &bytes[value.span.clone()];
             match row.form {
                 Form::Cookies => {
@@ -81,7 +90,9 @@ impl Scan<'_> {
                 }
                 Form::AfterColon => value.span.start += memchr::memchr(b':', inner)? + 1,
                 Form::AfterPercent => value.span.start += memchr::memchr(b'%', inner)? + 1,
-                Form::Glued | Form::Next | Form::ThirdWord => {}
+                Form::AfterComma => value.span.start += memchr::memchr(b',', inner)? + 1,
+                Form::Glued | Form::Next => {}
+                _ => return None,
             }
             if !value.quoted {
                 let more = run_up_to(bytes, value.span.end, 128, |byte| {

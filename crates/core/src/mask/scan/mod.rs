@@ -4,15 +4,20 @@
 mod arguments;
 mod names;
 
+use crate::mask::assign::value_from;
 use crate::mask::beginnings::{
     BEGINNINGS, Begins, FOURS, JOINT, NAME_END, Other, SEPARATOR, SIGN, STARTS, WORD, sum,
 };
-use crate::mask::bytes::{begins_word, run, run_up_to};
-use crate::mask::names::{may_end_before_blank, may_matter};
+use crate::mask::bytes::{begins_word, color_end, is_blank, run, run_up_to};
+use crate::mask::judge::{Style, is_secret};
+use crate::mask::names::{Kind, may_end_before_blank, may_matter};
 use crate::mask::noise::{self, Joints};
-use crate::mask::recognize::{bearer, call, cookie_jar, discord, phrase, piped, prefixed, twilio};
+use crate::mask::recognize::{
+    basic, bearer, call, cookie_jar, discord, here_string, phrase, piped, prefixed, property, seed, twilio,
+};
 use crate::mask::shapes::{Alphabet, MIDDLES, Middle, SHAPES};
-use crate::mask::{Secret, address, pem};
+use crate::mask::{Secret, address, pem, table};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// A line of YAML whose value is a key in base64.
@@ -42,8 +47,8 @@ pub struct Scan<'a> {
     /// Where `bytes` begins in the whole text.
     base: usize,
     at: usize,
-    /// A secret that is already known.
-    known: Option<Range<usize>>,
+    /// Secrets that are already known, by their positions in the whole text.
+    known: VecDeque<Secret>,
     stretch: Option<Stretch>,
     /// The last program that takes secrets: its first row in [`COMMANDS`], and where its name ends.
     command: Option<(usize, usize)>,
@@ -60,7 +65,7 @@ impl<'a> Scan<'a> {
             bytes,
             base: 0,
             at: 0,
-            known: None,
+            known: table::secrets(bytes),
             stretch: None,
             command: None,
             kubernetes: None,
@@ -76,7 +81,8 @@ impl<'a> Scan<'a> {
 
     /// A text that holds the secret of an `Authorization` at `known`.
     pub fn with_authorization(bytes: &'a [u8], known: Range<usize>) -> Scan<'a> {
-        Scan { known: Some(known), ..Scan::new(bytes) }
+        let known = Secret::new("authorization", known).into_iter().collect();
+        Scan { known, ..Scan::new(bytes) }
     }
 
     /// Continues after `at`, and never looks back beyond it.
@@ -96,12 +102,27 @@ impl<'a> Scan<'a> {
 
     /// The next secret, by its position in the whole text.
     pub fn next_secret(&mut self) -> Option<Secret> {
-        if let Some(known) = self.known.take() {
-            self.restart_at(known.end);
-            return Secret::new("authorization", known);
-        }
         loop {
-            let (at, what) = self.next_candidate()?;
+            // Right after a mask.
+            let changed = (self.at == 0 && self.base > 0).then(|| changed_to(self.bytes)).flatten();
+            if let Some(Secret { name, span }) = changed {
+                let base = self.base;
+                self.restart_at(span.end);
+                return Secret::new(name, base + span.start..base + span.end);
+            }
+            let candidate = self.next_candidate();
+            let before = |known: &Secret| candidate.is_none_or(|(at, _)| known.span.start <= self.base + at);
+            if self.known.front().is_some_and(before)
+                && let Some(known) = self.known.pop_front()
+            {
+                // One that another rule has found in part is masked already.
+                if known.span.start >= self.base {
+                    self.restart_at(known.span.end - self.base);
+                    return Some(known);
+                }
+                continue;
+            }
+            let (at, what) = candidate?;
             if let Some(end) = mask_length(&self.bytes[at..]) {
                 self.restart_at(at + end);
                 continue;
@@ -299,6 +320,10 @@ impl<'a> Scan<'a> {
                 Begins::Program(row) => self.program(at, row),
                 Begins::Phrase => phrase(bytes, at),
                 Begins::Other(Other::Bearer) => bearer(bytes, at),
+                Begins::Other(Other::Basic) => basic(bytes, at),
+                Begins::Other(Other::Property) => property(bytes, at),
+                Begins::Other(Other::HereString) => here_string(bytes, at),
+                Begins::Other(Other::Seed) => seed(bytes, at),
                 Begins::Other(Other::Putty) => pem::putty(bytes, at),
                 Begins::Other(Other::KeyBody) => pem::body(bytes, at),
                 Begins::Other(Other::CookieJar) => cookie_jar(bytes, at),
@@ -331,6 +356,20 @@ impl<'a> Scan<'a> {
 fn begins_some_word(four: [u8; 4]) -> bool {
     let sum = sum(u32::from_be_bytes(four));
     FOURS[sum / 64] >> (sum % 64) & 1 == 1
+}
+
+/// `name = "OLD" -> "NEW"`, as Terraform shows a change, right after the first one.
+fn changed_to(bytes: &[u8]) -> Option<Secret> {
+    let gap = |from: usize| {
+        let mut at = from + run_up_to(bytes, from, 4, is_blank);
+        at = color_end(bytes, at).unwrap_or(at);
+        at + run_up_to(bytes, at, 4, is_blank)
+    };
+    let slashes = run_up_to(bytes, 0, 16, |byte| byte == b'\\');
+    let arrow = bytes[slashes..].starts_with(b"\"").then(|| gap(slashes + 1))?;
+    let value = bytes[arrow..].starts_with(b"->").then(|| value_from(bytes, gap(arrow + 2)))??;
+    let likely = value.quoted && is_secret(Kind::Password, Style::Data, &value.judged(bytes));
+    if likely { Secret::new("secret", value.span) } else { None }
 }
 
 /// The length of the mask at the start of `rest`, if there is one.

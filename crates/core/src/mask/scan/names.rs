@@ -1,12 +1,12 @@
 //! What stands beside a name: `name = value`, `name: value`, `name value`.
 
 use crate::mask::assign::{self, Found, NameAt, name_before, value_from};
-use crate::mask::bytes::{is_blank, is_quote, line_end, run_up_to};
+use crate::mask::bytes::{is_blank, is_quote, line_end, next_line, run_up_to};
 use crate::mask::judge::{Style, is_secret};
 use crate::mask::names::{Kind, kind_of};
 use crate::mask::recognize::{indented_end, is_about_a_kubernetes_secret, jwk_value, kubernetes_value};
 use crate::mask::scan::{LONGEST_LINE, Scan, Stretch};
-use crate::mask::{Secret, address};
+use crate::mask::{Secret, address, table};
 
 impl Scan<'_> {
     pub(super) fn at_separator(&mut self, at: usize) -> Option<Secret> {
@@ -149,10 +149,11 @@ impl Scan<'_> {
             };
         }
         // `| NAME | value |`, `the password is value`, and how MySQL says it.
-        const BETWEEN: [&[u8]; 4] = [b" | ", b" is generated for root@localhost: ", b" is ", b" is: "];
-        let between = BETWEEN.into_iter().find(|words| bytes[after..].starts_with(words));
+        const BETWEEN: [&[u8]; 3] = [b" is generated for root@localhost: ", b" is ", b" is: "];
+        let words = BETWEEN.into_iter().find(|words| bytes[after..].starts_with(words)).map(<[u8]>::len);
+        let between = words.or_else(|| table::to_next_cell(&bytes[after..]));
         let style = if between.is_some() { Style::Beside } else { self.beside(&name, after)? };
-        let after = after + between.map_or(0, <[u8]>::len);
+        let after = after + between.unwrap_or(0);
         match assign::found(bytes, kind, style, &name, after)? {
             Found::Secret(secret) => Some(secret),
             Found::Cookies(_) => None,
@@ -171,7 +172,20 @@ impl Scan<'_> {
         // A .netrc: `login me password …`
         let from = name.span.start.saturating_sub(96);
         let lead = &bytes[from..name.span.start];
-        let netrc = memchr::memmem::find(lead, b"login ").is_some();
-        Some(if option || sql || netrc { Style::Env } else { Style::Beside })
+        let mut words = lead.split(u8::is_ascii_whitespace).rev();
+        let apart = words.next() == Some(b"");
+        let netrc = apart && words.filter(|word| !word.is_empty()).nth(1) == Some(b"login");
+        // A line of settings: `requirepass …`
+        let slashes = run_up_to(bytes, value.span.end, 8, |byte| byte == b'\\');
+        let end = value.span.end + if value.quoted { slashes + 1 } else { 0 };
+        let ended = end >= bytes.len() || next_line(bytes, end) > end;
+        let telling = value.quoted || bytes[value.span.clone()].iter().any(u8::is_ascii_digit);
+        let setting = ended && telling && assign::owns_line(bytes, name.span.start);
+        let password = || kind_of(&bytes[name.span.clone()]) == Some(Kind::Password);
+        Some(match () {
+            () if option || sql || netrc => Style::Env,
+            () if setting && password() => Style::Line,
+            () => Style::Beside,
+        })
     }
 }

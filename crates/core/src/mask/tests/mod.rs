@@ -328,19 +328,21 @@ fn rows(data: &str) -> Vec<(String, String)> {
 
 /// The sets, each written before anybody looked at what the tables then missed of it, and one of how many rows may be
 /// wrong. The promise is one in twenty; sets that the tables were mended with are held to more.
-const SECRETS: [(&str, &str, usize); 5] = [
+const SECRETS: [(&str, &str, usize); 6] = [
     ("the first", include_str!("secrets.txt"), 50),
     ("by attack", include_str!("attack_secrets.txt"), 50),
     ("forecast", include_str!("forecast_secrets.txt"), 20),
     ("wide", include_str!("wide_secrets.txt"), 50),
     ("blind", include_str!("blind_secrets.txt"), 20),
+    ("forms", include_str!("form_secrets.txt"), 50),
 ];
-const LOOKALIKES: [(&str, &str, usize); 5] = [
+const LOOKALIKES: [(&str, &str, usize); 6] = [
     ("the first", include_str!("lookalikes.txt"), 50),
     ("by attack", include_str!("attack_lookalikes.txt"), 50),
     ("forecast", include_str!("forecast_lookalikes.txt"), 50),
     ("wide", include_str!("wide_lookalikes.txt"), 50),
     ("blind", include_str!("blind_lookalikes.txt"), 50),
+    ("forms", include_str!("form_lookalikes.txt"), 50),
 ];
 
 /// The ways one text reaches the store, each with its name and the text to be masked.

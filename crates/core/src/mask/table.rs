@@ -1,0 +1,282 @@
+//! Tables as programs print them: a column below a heading like `password`.
+//!
+//! ```text
+//!  id | name | password          name,password
+//! ----+------+----------         me,hunter2
+//!   1 | me   | hunter2
+//! ```
+
+use crate::mask::Secret;
+use crate::mask::bytes::{is_blank, run_up_to};
+use crate::mask::judge::{Judged, Style, is_secret};
+use crate::mask::names::{Kind, kind_of};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// A table has at least this many bytes.
+const SHORTEST: usize = 24;
+const LONGEST_LINE: usize = 1024;
+const WIDEST_GAP: usize = 64;
+/// What tables are drawn with besides ASCII: `│` between cells, `─` below the heading.
+const BAR: &[u8] = "│".as_bytes();
+const RULE: &[u8] = "──".as_bytes();
+
+/// The secrets in the columns of all tables in `bytes`, in order.
+pub fn secrets(bytes: &[u8]) -> VecDeque<Secret> {
+    let mut found = VecDeque::new();
+    if bytes.len() < SHORTEST {
+        return found;
+    }
+    let has = |newline: &[u8]| memchr::memmem::find(bytes, newline).is_some();
+    let Some(newline) = [&b"\n"[..], b"\\n"].into_iter().find(|newline| has(newline)) else { return found };
+    let text = Text { bytes, newline };
+    text.comma_separated(&mut found);
+    let mut from = 0;
+    while let Some(rule) = next_rule(bytes, from) {
+        let line = text.line_at(rule);
+        from = line.end;
+        if line.start > 0 && is_ruler(&bytes[line.clone()]) {
+            from = text.drawn(line, &mut found).max(from);
+        }
+    }
+    found
+}
+
+/// A text and how its lines end: as they do, or as JSON writes it.
+struct Text<'a> {
+    bytes: &'a [u8],
+    newline: &'static [u8],
+}
+
+/// How far it is from the end of a cell to the text of the next one, in a table drawn with bars.
+pub fn to_next_cell(rest: &[u8]) -> Option<usize> {
+    let gap = run_up_to(rest, 0, WIDEST_GAP, is_blank);
+    let bar = [&b"|"[..], BAR].into_iter().find(|bar| rest[gap..].starts_with(bar))?;
+    let after = gap + bar.len();
+    let blanks = run_up_to(rest, after, 4, is_blank);
+    (gap > 0 && blanks > 0).then_some(after + blanks)
+}
+
+fn next_rule(bytes: &[u8], from: usize) -> Option<usize> {
+    let rest = bytes.get(from..)?;
+    let (ascii, drawn) = (memchr::memmem::find(rest, b"--"), memchr::memmem::find(rest, RULE));
+    ascii.into_iter().chain(drawn).min().map(|at| from + at)
+}
+
+/// The line below a heading: dashes, and what separates columns.
+fn is_ruler(line: &[u8]) -> bool {
+    let sign =
+        |byte: &u8| matches!(byte, b'-' | b'+' | b'|' | b'=' | b':' | b' ' | b'\r' | 0xe2 | 0x80..=0xbf);
+    let separator = |byte: &u8| matches!(byte, b'+' | b'|' | b' ' | 0xe2);
+    line.len() <= LONGEST_LINE && line.iter().all(sign) && line.trim_ascii().iter().any(separator)
+}
+
+/// How the cells of a line are separated.
+enum Cells<'a> {
+    /// By bars.
+    Bars(&'a [u8]),
+    /// They begin and end where the dashes of the ruler do.
+    Ruled(Vec<Range<usize>>),
+}
+
+impl Cells<'_> {
+    fn of(&self, bytes: &[u8], line: Range<usize>) -> Vec<Range<usize>> {
+        let text = &bytes[line.clone()];
+        match self {
+            Cells::Bars(bar) => {
+                let mut cells = Vec::new();
+                let mut start = 0;
+                for at in memchr::memmem::find_iter(text, bar) {
+                    cells.push(trimmed(bytes, line.start + start..line.start + at));
+                    start = at + bar.len();
+                }
+                cells.push(trimmed(bytes, line.start + start..line.end));
+                cells
+            }
+            Cells::Ruled(columns) => columns
+                .iter()
+                .map(|column| {
+                    let end = column.end.min(text.len());
+                    trimmed(bytes, line.start + column.start.min(end)..line.start + end)
+                })
+                .collect(),
+        }
+    }
+}
+
+fn trimmed(bytes: &[u8], span: Range<usize>) -> Range<usize> {
+    let text = &bytes[span.clone()];
+    let lead = text.len() - text.trim_ascii_start().len();
+    span.start + lead..span.start + lead + text.trim_ascii().len()
+}
+
+impl Text<'_> {
+    fn line_at(&self, at: usize) -> Range<usize> {
+        let start = memchr::memmem::rfind(&self.bytes[..at], self.newline);
+        start.map_or(0, |start| start + self.newline.len())..self.line_end(at)
+    }
+
+    fn line_end(&self, at: usize) -> usize {
+        memchr::memmem::find(&self.bytes[at..], self.newline).map_or(self.bytes.len(), |length| at + length)
+    }
+
+    /// The line after the one that ends at `end`, if there is one.
+    fn line_after(&self, end: usize) -> Option<Range<usize>> {
+        let start = end + self.newline.len();
+        (start <= self.bytes.len()).then(|| start..self.line_end(start))
+    }
+
+    /// The secrets of a table with this ruler; returns where it ends.
+    fn drawn(&self, ruler: Range<usize>, found: &mut VecDeque<Secret>) -> usize {
+        let bytes = self.bytes;
+        let heading = self.line_at(ruler.start - self.newline.len());
+        let text = &bytes[heading.clone()];
+        let cells = if memchr::memmem::find(text, BAR).is_some() {
+            Cells::Bars(BAR)
+        } else if text.contains(&b'|') {
+            Cells::Bars(b"|")
+        } else {
+            Cells::Ruled(ruled(&bytes[ruler.clone()]))
+        };
+        let wanted = named(bytes, &cells.of(bytes, heading.clone()));
+        let mut end = ruler.end;
+        if heading.len() > LONGEST_LINE || is_ruler(text) || wanted.is_empty() {
+            return end;
+        }
+        while let Some(line) = self.line_after(end) {
+            let text = &bytes[line.clone()];
+            let goes_on = match cells {
+                Cells::Bars(bar) => memchr::memmem::find(text, bar).is_some() || is_ruler(text),
+                Cells::Ruled(_) => !text.trim_ascii().is_empty(),
+            };
+            if !goes_on || text.len() > LONGEST_LINE {
+                break;
+            }
+            end = line.end;
+            take(bytes, &cells.of(bytes, line), &wanted, found);
+        }
+        end
+    }
+
+    /// A file whose first line names its columns.
+    fn comma_separated(&self, found: &mut VecDeque<Secret>) {
+        let bytes = self.bytes;
+        let name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b' ' | b'"');
+        let first = run_up_to(bytes, 0, LONGEST_LINE, name);
+        let Some(&comma) = bytes.get(first).filter(|byte| matches!(byte, b',' | b';' | b'\t')) else {
+            return;
+        };
+        let heading = run_up_to(bytes, 0, LONGEST_LINE, |byte| name(byte) || byte == comma);
+        if !matches!(bytes.get(heading), Some(b'\n' | b'\r' | b'\\')) {
+            return;
+        }
+        let columns = fields(bytes, 0..heading, comma);
+        let wanted = named(bytes, &columns);
+        if wanted.is_empty() {
+            return;
+        }
+        let mut end = self.line_end(heading);
+        while let Some(line) = self.line_after(end) {
+            end = line.end;
+            let cells = fields(bytes, line, comma);
+            if cells.len() < columns.len() {
+                return;
+            }
+            take(bytes, &cells, &wanted, found);
+        }
+    }
+}
+
+/// The columns of a ruler without signs between them; each goes on to the next one.
+fn ruled(ruler: &[u8]) -> Vec<Range<usize>> {
+    let begins = |at: &usize| ruler[*at] != b' ' && (*at == 0 || ruler[*at - 1] == b' ');
+    let starts: Vec<usize> = (0..ruler.len()).filter(begins).collect();
+    let ends = starts.iter().skip(1).copied().chain([LONGEST_LINE]);
+    starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
+}
+
+/// The columns whose heading says that they hold secrets.
+fn named(bytes: &[u8], heading: &[Range<usize>]) -> Vec<(usize, Kind)> {
+    let telling = |kind: &Kind| matches!(kind, Kind::Password | Kind::Secret | Kind::Key);
+    // `Condition to pass` is not one.
+    let short = |cell: &[u8]| cell.iter().filter(|byte| **byte == b' ').count() <= 1;
+    let kind = |cell: &[u8]| kind_of(cell).filter(telling).filter(|_| short(cell));
+    let kinds = heading.iter().map(|cell| kind(&bytes[cell.clone()]));
+    kinds.enumerate().filter_map(|(column, kind)| Some((column, kind?))).collect()
+}
+
+fn take(bytes: &[u8], cells: &[Range<usize>], wanted: &[(usize, Kind)], found: &mut VecDeque<Secret>) {
+    for (column, kind) in wanted {
+        let Some(span) = cells.get(*column).filter(|span| !span.is_empty()) else { continue };
+        let text = &bytes[span.clone()];
+        let judged = Judged { bytes: text, quoted: true, next: b'\n' };
+        let masked = memchr::memmem::find(text, b"[masked:").is_some();
+        if !masked && text.is_ascii() && is_secret(*kind, Style::Data, &judged) {
+            found.extend(Secret::new("secret", span.clone()));
+        }
+    }
+}
+
+/// The fields of a line, without the quotes around them.
+fn fields(bytes: &[u8], line: Range<usize>, comma: u8) -> Vec<Range<usize>> {
+    let mut fields = Vec::new();
+    let mut at = line.start;
+    loop {
+        let rest = &bytes[at..line.end];
+        let quoted = rest.starts_with(b"\"");
+        let closes = |quote: &usize| rest.get(quote + 1).is_none_or(|next| *next == comma || *next == b'\r');
+        let closing = || memchr::memchr_iter(b'"', rest).skip(1).find(closes);
+        let start = usize::from(quoted);
+        let end = if quoted { closing() } else { memchr::memchr(comma, rest) }.unwrap_or(rest.len());
+        fields.push(trimmed(bytes, at + start..at + end.max(start)));
+        match memchr::memchr(comma, &rest[end..]) {
+            Some(next) => at += end + next + 1,
+            None => return fields,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mask::text;
+
+    #[test]
+    fn columns_named_like_secrets_are_masked_in_any_kind_of_table() {
+        let postgres = " id | name | password   | api_token\n----+------+------------+-----------\n  1 | me   | sunshine88 | x7Kq29fLm2\n  2 | you  |            | y8Lr30gMn3\n(2 rows)\n";
+        let mysql = "+----+------------+\n| id | password   |\n+----+------------+\n|  1 | sunshine88 |\n+----+------------+\n";
+        let sqlite = "id  password    name\n--  ----------  ----\n1   sunshine88  me\n";
+        let drawn = "┌──────┬────────────┐\n│ NAME │ PASSWORD   │\n├──────┼────────────┤\n│ me   │ sunshine88 │\n└──────┴────────────┘\n";
+        let exported = "name,password,note\r\nme,sunshine88,basement\r\nyou,\"a,b\"\"c9\",attic\r\n";
+        for (table, hidden, kept) in [
+            (postgres, &["sunshine88", "x7Kq29fLm2", "y8Lr30gMn3"][..], &["| me ", "| you ", "(2 rows)"][..]),
+            (mysql, &["sunshine88"], &["|  1 |"]),
+            (sqlite, &["sunshine88"], &["1   [", "  me\n"]),
+            (drawn, &["sunshine88"], &["│ me "]),
+            (exported, &["sunshine88", "a,b", "c9"], &["me,", ",basement", ",attic"]),
+        ] {
+            let masked = text(table).into_owned();
+            for secret in hidden {
+                assert!(!masked.contains(secret), "{secret} in {masked}");
+            }
+            for word in kept {
+                assert!(masked.contains(word), "{word:?} is missing in {masked}");
+            }
+            assert_eq!(text(&masked), masked.as_str(), "masking twice is masking once");
+        }
+    }
+
+    #[test]
+    fn other_tables_are_kept() {
+        for table in [
+            "| Option     | Meaning          |\n|------------|------------------|\n| --password | the password x1  |\n",
+            " column_name | data_type\n-------------+-----------\n password    | character varying(255)\n",
+            "token,count\nthe,1200\nhouse,17\n",
+            "SELECT id, password\nFROM users, tokens1\n",
+            "password | yes\n---------+----\n(0 rows)\n",
+            "user,password\n",
+            "--\n--\n",
+        ] {
+            assert_eq!(text(table), table);
+        }
+    }
+}
