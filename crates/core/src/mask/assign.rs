@@ -105,7 +105,9 @@ pub fn value_from(bytes: &[u8], from: usize) -> Option<ValueAt> {
     let slashes = run_up_to(bytes, at, 16, |byte| byte == b'\\');
     match bytes.get(at + slashes) {
         Some(&quote) if is_quote(quote) => {
-            let start = at + slashes + 1;
+            // `"""…"""`
+            let triple = slashes == 0 && bytes[at + 1..].starts_with(&[quote, quote]);
+            let start = at + slashes + if triple { 3 } else { 1 };
             // A color inside the quotes.
             let start = color_end(bytes, start).unwrap_or(start);
             if let Some(end) = closing(bytes, start, quote, slashes) {
@@ -264,7 +266,13 @@ pub fn assigned(bytes: &[u8], span: Range<usize>) -> Option<Found> {
         None if text.eq_ignore_ascii_case(b"default") => sibling(bytes, name.span.start, &["variable"])?,
         None if text.eq_ignore_ascii_case(b"key") => {
             let spoken = two_words(bytes, name.span.start).or_else(|| of_user(bytes, name.span.start));
-            spoken.or((name.quoted && separator == b':').then_some(Kind::QuietKey))?
+            let of_object = || parent(bytes, name.span.start).map(|_| Kind::Secret);
+            let setting = separator == b'=' && owns_line(bytes, name.span.start);
+            // A hash is the key of many a cache.
+            let odd = |value: &ValueAt| !bytes[value.span.clone()].iter().all(u8::is_ascii_hexdigit);
+            let value = || value_from(bytes, span.end).filter(odd);
+            let likely = || separator != b',' && value().is_some_and(|value| setting || value.quoted);
+            spoken.or_else(of_object).or_else(|| likely().then_some(Kind::QuietKey))?
         }
         // `Unseal Key 1: …`
         None if text.len() <= 2 && text.iter().all(u8::is_ascii_digit) => {
@@ -471,12 +479,15 @@ pub fn two_words(bytes: &[u8], at: usize) -> Option<Kind> {
 /// `name: DB_PASSWORD` followed by `value:` at `at`: what the neighboring name says.
 fn sibling(bytes: &[u8], at: usize, labels: &[&str]) -> Option<Kind> {
     let gap = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'\\' | b',' | b'{');
-    let back = |end: usize, accept: &dyn Fn(&u8) -> bool| {
-        end - bytes[end.saturating_sub(LONGEST_NAME)..end]
-            .iter()
-            .rev()
-            .take_while(|byte| accept(byte))
-            .count()
+    let back = |mut end: usize, accept: &dyn Fn(&u8) -> bool| loop {
+        let length =
+            bytes[end.saturating_sub(LONGEST_NAME)..end].iter().rev().take_while(|byte| accept(byte));
+        end -= length.count();
+        // Colors do not count.
+        match color_start(bytes, end) {
+            Some(start) => end = start,
+            None => break end,
+        }
     };
     let mut end = back(at, &gap);
     // `\n` as JSON writes it.

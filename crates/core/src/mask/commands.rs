@@ -108,6 +108,8 @@ pub const COMMANDS: &[SecretOption] = commands! {
     "composer", "gitlab-token", Word(3), "", "composer config gitlab-token.gitlab.com «{a20}»", "composer config gitlab-token.gitlab.com";
     "poetry", "http-basic", Word(4), "", "poetry config http-basic.here me «{p12}»", "poetry config http-basic.here me $P";
     "poetry", "pypi-token", Word(3), "", "poetry config pypi-token.here «{a40}»", "poetry config pypi-token.here --unset";
+    "wandb", "login", LastWord, "", "wandb login «{h40}»", "wandb login --relogin";
+    "steamcmd", "+login", Word(2), "", "steamcmd +login me «{p12}» +quit", "steamcmd +login anonymous +quit";
     "mc", "alias", Word(6), "", "mc alias set here https://s3.acme.com me «{a40}»", "mc alias list here";
     "net", "use", Word(4), "", "net use Z: \\\\\\\\fs01\\\\share «{p12}» /user:me", "net use Z: \\\\\\\\fs01\\\\share /user:me";
     "net", "user", Word(3), "", "net user bob «{p12}» /add", "net user bob /active:no";
@@ -252,6 +254,8 @@ macro_rules! phrases {
 
 pub const PHRASES: &[Phrase] = phrases! {
     "IDENTIFIED BY ", "CREATE USER a IDENTIFIED BY '«{p12}»'", "CREATE USER a IDENTIFIED BY ?";
+    "mysql_native_password BY ", "IDENTIFIED WITH mysql_native_password BY '«{p12}»'", "IDENTIFIED WITH mysql_native_password BY ?";
+    "caching_sha2_password BY ", "IDENTIFIED WITH caching_sha2_password BY '«{p12}»'", "IDENTIFIED WITH caching_sha2_password BY ?";
     "snyk auth ", "snyk auth «{h8}-{h4}-{h4}-{h4}-{h12}»", "snyk auth --help";
     "ConvertTo-SecureString ", "ConvertTo-SecureString \"«{p12}»\" -AsPlainText", "ConvertTo-SecureString $p -AsPlainText";
     "ConvertTo-SecureString -String ", "ConvertTo-SecureString -String '«{p12}»'", "ConvertTo-SecureString -String $p";

@@ -256,6 +256,9 @@ pub fn is_secret(kind: Kind, style: Style, value: &Judged) -> bool {
     if kind == Kind::Seed {
         return is_seed(bytes);
     }
+    if value.quoted && kind == Kind::Password && is_app_password(bytes) {
+        return true;
+    }
     if value.quoted && bytes.contains(&b' ') {
         return kind == Kind::Password && style != Style::Beside && !is_sentence(bytes);
     }
@@ -315,12 +318,19 @@ fn ends_with_number(bytes: &[u8]) -> bool {
     !last.is_empty() && last.iter().all(u8::is_ascii_digit)
 }
 
-/// `amber-gondola-maple-juniper-99`: at least three words and a number, as password managers make them.
+/// `amber-gondola-maple-99`, `amber-gondola-maple-juniper`: words and perhaps a number, as password managers make them.
 fn is_passphrase(bytes: &[u8]) -> bool {
     let parts = || bytes.split(|byte| *byte == b'-');
     let (words, numbers): (Vec<&[u8]>, Vec<&[u8]>) =
         parts().partition(|part| part.iter().any(|byte| byte.is_ascii_alphabetic()));
-    words.len() >= 3 && numbers.len() == 1 && is_wordy(bytes)
+    let many = words.len() >= 3 && numbers.len() == 1 || words.len() >= 4 && numbers.is_empty();
+    many && is_wordy(bytes)
+}
+
+/// `gqva xqpx ppzc vinc`: how Google writes a password for one program.
+fn is_app_password(bytes: &[u8]) -> bool {
+    let mut groups = bytes.split(|byte| *byte == b' ');
+    bytes.len() == 19 && groups.all(|group| group.len() == 4 && group.iter().all(u8::is_ascii_lowercase))
 }
 
 /// `$TOKEN`, `<token>`, `{{ token }}`, `***`, `xxxx`, our own mask.
@@ -348,7 +358,7 @@ pub fn stands_for_a_value(bytes: &[u8]) -> bool {
         _ => {}
     }
     let same = bytes.iter().all(|byte| *byte == first || matches!(byte, b'-' | b'.'));
-    same || contains_any(bytes, NEVER, &NEVER_RANGES)
+    same || contains_any(bytes, NEVER, &NEVER_RANGES, |_, _| true)
 }
 
 /// An expression: a call, a member, a type.
@@ -404,7 +414,12 @@ pub fn is_resource(bytes: &[u8]) -> bool {
 /// Words joined as people join them: `hashedPassword`, `new-password`, `TOKEN_TYPE`, with at most a number at the end.
 pub fn is_wordy(bytes: &[u8]) -> bool {
     let (mut humps, mut letters, mut digits, mut before) = (0, 0, 0, b'_');
+    let mut consonants = 0;
     for &byte in bytes {
+        consonants = if byte.is_ascii_alphabetic() && !is_vowel(byte) { consonants + 1 } else { 0 };
+        if consonants > MOST_CONSONANTS {
+            return false;
+        }
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' => {
                 if digits > 0 && before.is_ascii_digit() {
@@ -425,11 +440,15 @@ pub fn is_wordy(bytes: &[u8]) -> bool {
     letters >= 2 && letters >= 3 * humps - humps / 2 && digits <= 2 && vowels(bytes) * 8 >= letters
 }
 
+/// `CryptXmlDllVerify` has nine in a row.
+const MOST_CONSONANTS: usize = 9;
+
+fn is_vowel(byte: u8) -> bool {
+    matches!(byte.to_ascii_lowercase(), b'a' | b'e' | b'i' | b'o' | b'u' | b'y')
+}
+
 fn vowels(bytes: &[u8]) -> usize {
-    bytes
-        .iter()
-        .filter(|byte| matches!(byte.to_ascii_lowercase(), b'a' | b'e' | b'i' | b'o' | b'u' | b'y'))
-        .count()
+    bytes.iter().filter(|byte| is_vowel(**byte)).count()
 }
 
 /// Letters and digits alternating, or many special characters, or capitals where no word has them.
@@ -451,7 +470,14 @@ pub fn is_random(bytes: &[u8]) -> bool {
 /// In a passphrase only the beginnings of words count: `sunset` is not `unset`.
 fn has_stem(bytes: &[u8]) -> bool {
     if !is_passphrase(bytes) {
-        return contains_any(bytes, STEMS, &STEM_RANGES);
+        return contains_any(bytes, STEMS, &STEM_RANGES, |at, stem| {
+            // `monkey` is not a key.
+            let short = stem.len() == 3 || stem == "unset";
+            let begins = at == 0
+                || !bytes[at - 1].is_ascii_alphabetic()
+                || (bytes[at].is_ascii_uppercase() && bytes[at - 1].is_ascii_lowercase());
+            begins || !short
+        });
     }
     let begins = |part: &[u8]| STEMS.iter().any(|stem| starts_with_ignore_case(part, stem));
     bytes.split(|byte| *byte == b'-').any(begins)
@@ -484,13 +510,18 @@ fn is_seed(bytes: &[u8]) -> bool {
         && words[..words.len() - 1].iter().all(|word| word.len() >= 3)
 }
 
-/// Whether one of `words` (lower case, sorted) occurs in it.
-fn contains_any(bytes: &[u8], words: &[&str], ranges: &[(u8, u8); 256]) -> bool {
+/// Whether one of `words` (lower case, sorted) occurs in it where `fits` allows it.
+fn contains_any(
+    bytes: &[u8],
+    words: &[&str],
+    ranges: &[(u8, u8); 256],
+    fits: impl Fn(usize, &str) -> bool,
+) -> bool {
     bytes.iter().enumerate().any(|(at, byte)| {
         let (from, to) = ranges[*byte as usize];
-        words[usize::from(from)..usize::from(to)].iter().any(|word| {
-            bytes[at..].get(..word.len()).is_some_and(|here| here.eq_ignore_ascii_case(word.as_bytes()))
-        })
+        words[usize::from(from)..usize::from(to)]
+            .iter()
+            .any(|word| starts_with_ignore_case(&bytes[at..], word) && fits(at, word))
     })
 }
 

@@ -265,6 +265,10 @@ fn ending(compact: &Compact, end: usize, name: &[u8]) -> Option<Kind> {
     if HARMLESS.iter().any(|harmless| compact.ends_with(end, harmless, true)) {
         return None;
     }
+    // `FirebaseAuth` is a part of a program.
+    if row.end == "AUTH" && name[0].is_ascii_uppercase() && name.iter().any(u8::is_ascii_lowercase) {
+        return None;
+    }
     // `key` alone, `sortKey`: only longer rows and the names of environment variables and of headers say enough. What
     // joins its words by signs says something.
     let header = matches!(name, [b'x' | b'X', b'-', ..]);

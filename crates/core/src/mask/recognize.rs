@@ -43,7 +43,7 @@ pub(super) fn among_words(bytes: &[u8], from: usize, row: &SecretOption) -> Opti
                     return password(bytes, value_from(bytes, start)?);
                 }
             }
-            _ if word.starts_with(b"-") => {}
+            _ if matches!(word, [b'-' | b'+', ..]) => {}
             Form::AfterSlash => {
                 let slash = memchr::memchr(b'/', word)?;
                 let host = memchr::memrchr(b'@', word).unwrap_or(word.len());

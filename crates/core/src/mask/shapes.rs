@@ -368,7 +368,7 @@ pub const MIDDLES: &[Middle] = middles! {
     "telegram-token", ":AA", (Digits, 8, 10), (Word, 32, 36), "{d10}:AA{w33}", "12:30:AA{w33}";
     "azure-secret", "Q~", (Dotted, 4, 4), (Dotted, 31, 34), "aB38Q~{w34}", "FAQ~{w10}";
     "mailchimp-key", "-us", (Hex, 32, 32), (Digits, 1, 2), "{h32}-us19", "build-us1";
-    "salesforce-token", "!AQ", (Alnum, 15, 15), (Dotted, 80, usize::MAX), "00D{a12}!AQ{w94}", "WOW!AQ{w94}";
+    "salesforce-token", "!AQ", (Alnum, 15, 15), (Dotted, 80, usize::MAX), "00D{a12}!AQ{w94}", "WOW!AQ{z94}";
     "terraform-token", ".atlasv1.", (Alnum, 14, 14), (Word, 60, usize::MAX), "{a14}.atlasv1.{w64}", "x.atlasv1.y";
     "firebase-token", ":APA91b", (Word, 7, 30), (Word, 100, usize::MAX), "{w22}:APA91b{w134}", "x:APA91b{w20}";
     "newrelic-key", "FFFFNRAL", (Alnum, 32, 36), (Alnum, 0, 0), "{h36}FFFFNRAL", "0xFFFFNRAL";

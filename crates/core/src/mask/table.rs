@@ -17,6 +17,7 @@ use std::ops::Range;
 const SHORTEST: usize = 24;
 const LONGEST_LINE: usize = 1024;
 const WIDEST_GAP: usize = 64;
+const LONGEST_INSERT: usize = 256 << 10;
 /// What tables are drawn with besides ASCII: `│` between cells, `─` below the heading.
 const BAR: &[u8] = "│".as_bytes();
 const RULE: &[u8] = "──".as_bytes();
@@ -61,6 +62,70 @@ fn next_rule(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?;
     let (ascii, drawn) = (memchr::memmem::find(rest, b"--"), memchr::memmem::find(rest, RULE));
     ascii.into_iter().chain(drawn).min().map(|at| from + at)
+}
+
+/// The secrets in `(name, password) VALUES ('me', 'SECRET'), …`, with `VALUES` at `at`.
+pub fn inserted(bytes: &[u8], at: usize) -> VecDeque<Secret> {
+    let mut found = VecDeque::new();
+    let lead = &bytes[at.saturating_sub(LONGEST_LINE)..at];
+    let list =
+        lead.trim_ascii_end().strip_suffix(b")").and_then(|lead| lead.rsplit(|byte| *byte == b'(').next());
+    let Some(list) = list else { return found };
+    let bare = |cell: &[u8]| -> Option<Kind> {
+        let name = cell.trim_ascii();
+        let quoted = |byte: &u8| matches!(byte, b'"' | b'`' | b'[' | b']');
+        let start = name.iter().position(|byte| !quoted(byte))?;
+        kind_of(&name[start..=name.iter().rposition(|byte| !quoted(byte))?])
+    };
+    let kinds = list.split(|byte| *byte == b',').map(bare).enumerate();
+    let wanted: Vec<(usize, Kind)> = kinds.filter_map(|(column, kind)| Some((column, kind?))).collect();
+    if wanted.is_empty() {
+        return found;
+    }
+    let limit = &bytes[..bytes.len().min(at + LONGEST_INSERT)];
+    let mut at = at + "VALUES".len();
+    loop {
+        at += run_up_to(limit, at, WIDEST_GAP, |byte| byte.is_ascii_whitespace() || byte == b',');
+        if limit.get(at) != Some(&b'(') {
+            return found;
+        }
+        let (cells, end) = tuple(limit, at + 1);
+        take(bytes, &cells, &wanted, &mut found);
+        at = end;
+    }
+}
+
+/// The values up to the closing bracket, and where it ends. Of what is not a string, only the place counts.
+fn tuple(bytes: &[u8], mut at: usize) -> (Vec<Range<usize>>, usize) {
+    let mut cells = Vec::new();
+    loop {
+        at += run_up_to(bytes, at, WIDEST_GAP, |byte| byte.is_ascii_whitespace());
+        if bytes.get(at) == Some(&b'\'') {
+            let length = run_up_to(bytes, at + 1, LONGEST_LINE, |byte| byte != b'\'');
+            cells.push(at + 1..at + 1 + length);
+            at += length + 2;
+        } else {
+            cells.push(at..at);
+        }
+        let mut depth = 0;
+        at += run_up_to(bytes, at, LONGEST_LINE, |byte| match byte {
+            b'(' => {
+                depth += 1;
+                true
+            }
+            b')' if depth > 0 => {
+                depth -= 1;
+                true
+            }
+            b',' | b')' => depth > 0,
+            _ => true,
+        });
+        match bytes.get(at) {
+            Some(b',') => at += 1,
+            Some(_) => return (cells, at + 1),
+            None => return (cells, bytes.len()),
+        }
+    }
 }
 
 /// The line below a heading: dashes, and what separates columns.
@@ -262,6 +327,22 @@ mod tests {
                 assert!(masked.contains(word), "{word:?} is missing in {masked}");
             }
             assert_eq!(text(&masked), masked.as_str(), "masking twice is masking once");
+        }
+    }
+
+    #[test]
+    fn rows_that_are_inserted_are_masked_by_their_columns() {
+        let rows = "INSERT INTO users (id, \"password\", role)\nVALUES (1, 'ranger742', 'admin'), (now(), 'sun, day9', 'user');";
+        let masked = "INSERT INTO users (id, \"password\", role)\nVALUES (1, '[masked:secret]', 'admin'), (now(), '[masked:secret]', 'user');";
+        assert_eq!(text(rows), masked);
+        assert_eq!(text(masked), masked);
+        for kept in [
+            "INSERT INTO users (id, password) VALUES (?, ?)",
+            "INSERT INTO t (id, name) VALUES (1, 'ranger742')",
+            "VALUES ('ranger742')",
+            "(password) VALUES (",
+        ] {
+            assert_eq!(text(kept), kept);
         }
     }
 

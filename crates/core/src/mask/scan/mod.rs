@@ -324,6 +324,7 @@ impl<'a> Scan<'a> {
                 Begins::Other(Other::Property) => property(bytes, at),
                 Begins::Other(Other::HereString) => here_string(bytes, at),
                 Begins::Other(Other::Seed) => seed(bytes, at),
+                Begins::Other(Other::Values) => self.know(table::inserted(bytes, at)),
                 Begins::Other(Other::Putty) => pem::putty(bytes, at),
                 Begins::Other(Other::KeyBody) => pem::body(bytes, at),
                 Begins::Other(Other::CookieJar) => cookie_jar(bytes, at),
@@ -332,6 +333,15 @@ impl<'a> Scan<'a> {
                 Begins::Other(Other::Twilio) => twilio(bytes, at),
                 Begins::Other(Other::Discord) => discord(bytes, at),
             })
+    }
+
+    /// Remembers secrets that follow, by their positions after the last mask.
+    fn know(&mut self, secrets: VecDeque<Secret>) -> Option<Secret> {
+        let base = self.base;
+        let placed = |Secret { name, span }| Secret { name, span: base + span.start..base + span.end };
+        self.known.extend(secrets.into_iter().map(placed));
+        self.known.make_contiguous().sort_by_key(|secret| secret.span.start);
+        None
     }
 
     /// Three base64url parts, the first two of which are JSON objects (`eyJ` is `{"`).

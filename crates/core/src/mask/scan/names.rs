@@ -29,7 +29,8 @@ impl Scan<'_> {
         let next = bytes[at + 1];
         let before = at.checked_sub(1).map_or(b' ', |before| bytes[before]);
         let separator = match bytes[at] {
-            b'=' if matches!(next, b'=' | b'~') || b"=!<>+*/%^~|&-".contains(&before) => return None,
+            b'=' if next == b'=' => return self.compared(at),
+            b'=' if next == b'~' || b"=!<>+*/%^~|&-".contains(&before) => return None,
             b'=' if next == b'>' => at..at + 2,
             b':' if next == b':' || before == b':' || next == b'=' => return None,
             b':' => {
@@ -75,6 +76,20 @@ impl Scan<'_> {
                 None
             }
         }
+    }
+
+    /// `password == "SECRET"`, at the first sign.
+    fn compared(&self, at: usize) -> Option<Secret> {
+        let bytes = self.bytes;
+        let after = at + 2 + run_up_to(bytes, at + 2, 1, |byte| byte == b'=');
+        let name = name_before(bytes, at)?;
+        let value = value_from(bytes, after).filter(|value| value.quoted)?;
+        let judged = value.judged(bytes);
+        let likely = kind_of(&bytes[name.span]) == Some(Kind::Password)
+            && judged.bytes.iter().any(u8::is_ascii_digit)
+            && !judged.bytes.contains(&b' ')
+            && is_secret(Kind::Password, Style::Line, &judged);
+        if likely { Secret::new("secret", value.span) } else { None }
     }
 
     /// `data:` in a text about a Kubernetes secret.
@@ -151,6 +166,7 @@ impl Scan<'_> {
         // `| NAME | value |`, `the password is value`, and how MySQL says it.
         const BETWEEN: [&[u8]; 3] = [b" is generated for root@localhost: ", b" is ", b" is: "];
         let words = BETWEEN.into_iter().find(|words| bytes[after..].starts_with(words)).map(<[u8]>::len);
+        let words = words.or_else(|| told(&bytes[after..]));
         let between = words.or_else(|| table::to_next_cell(&bytes[after..]));
         let style = if between.is_some() { Style::Beside } else { self.beside(&name, after)? };
         let after = after + between.unwrap_or(0);
@@ -188,4 +204,12 @@ impl Scan<'_> {
             () => Style::Beside,
         })
     }
+}
+
+/// ` for staging is `: how far the value is from a name that people talk about.
+fn told(rest: &[u8]) -> Option<usize> {
+    let talks = [&b" for "[..], b" of ", b" on ", b" to "].iter().any(|word| rest.starts_with(word));
+    let words =
+        run_up_to(rest, 0, 48, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'-' | b'_'));
+    talks.then(|| memchr::memmem::find(&rest[..words], b" is "))?.map(|at| at + 4)
 }
