@@ -370,18 +370,15 @@ fn power_makes_every_answer_wait_for_the_disk_and_crash_does_not() {
         stop(&home, "warm");
         let trace = home.at("trace");
         let mut strace = Command::new("strace")
-            .args(["-f", "-qq", "-e", "trace=fdatasync,fsync,write,writev,sendto", "-o"])
+            .args(["-f", "-e", "trace=fdatasync,fsync,write,writev,sendto", "-o"])
             .arg(&trace)
             .args(["-p", &server.pid().to_string()])
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // It says so when it is attached.
-        wait_until("strace", || {
-            let status =
-                std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap_or_default();
-            !status.contains("TracerPid:\t0")
-        });
+        // It says so when it is attached to every thread.
+        let mut said = BufReader::new(strace.stderr.take().unwrap()).lines();
+        assert!(said.any(|line| line.unwrap().contains("attached")));
         stop(&home, "traced");
         let read = || std::fs::read_to_string(&trace).unwrap_or_default();
         let answer = || read().find("HTTP/1.1 200");
