@@ -25,6 +25,13 @@ impl Project {
         Project(home)
     }
 
+    /// The same, for what the guard says and not how soon: a busy machine may be too slow for its time limit.
+    fn unhurried() -> Project {
+        let mut project = Project::new();
+        project.0.set("HEADSPACE_GUARD_UNHURRIED", "1");
+        project
+    }
+
     fn project(&self) -> PathBuf {
         self.at("proj")
     }
@@ -91,7 +98,7 @@ fn check_answers_every_input() {
 
 #[test]
 fn hook_prints_a_decision_or_nothing() {
-    let home = Project::new();
+    let home = Project::unhurried();
     let allowed = home.run(&["guard", "hook"], &home.payload("git status && cargo test"));
     assert!(
         allowed.status.success() && allowed.stdout.is_empty() && allowed.stderr.is_empty(),
@@ -109,7 +116,7 @@ fn hook_prints_a_decision_or_nothing() {
 
 #[test]
 fn rules_stay_on_if_the_configuration_is_broken() {
-    let home = Project::new();
+    let home = Project::unhurried();
     home.configure("{ this is no JSON");
     let denied = answer(&home.run(&["guard", "hook"], &home.payload("sudo id")));
     assert_eq!(denied["hookSpecificOutput"]["permissionDecision"], "deny");
@@ -255,7 +262,7 @@ fn the_text_of_a_written_file_is_not_judged() {
 /// The next verdict reports the mistake, and neither the rules nor the user's other settings are lost.
 #[test]
 fn a_mistake_in_the_configuration_is_reported_with_the_verdict() {
-    let home = Project::new();
+    let home = Project::unhurried();
     home.configure(r#"{"port": "x", "guard": {"enabled": true, "rules": {"git.discard": "off"}}}"#);
     let output = home.run(&["guard", "hook"], &home.payload("rm -rf /usr"));
     let output = answer(&output);
@@ -399,7 +406,7 @@ fn typos_in_the_configuration_are_errors_with_a_suggestion() {
 
 #[test]
 fn other_events_get_their_own_output_or_none() {
-    let home = Project::new();
+    let home = Project::unhurried();
     let event = |name: &str, command: &str| {
         let payload = json!({"session_id": "s1", "hook_event_name": name, "cwd": home.project(),
             "tool_name": "Bash", "tool_input": {"command": command}});
@@ -490,7 +497,7 @@ fn a_reason_offers_only_settings_that_differ() {
 
 #[test]
 fn a_person_can_allow_a_command_and_an_agent_cannot() {
-    let home = Project::new();
+    let home = Project::unhurried();
     let verdict =
         |command: &str| answer(&home.run(&["guard", "check"], &home.payload(command)))["verdict"].clone();
     let hook = |command: &str| home.run(&["guard", "hook"], &home.payload(command)).stdout.is_empty();

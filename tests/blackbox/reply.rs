@@ -46,7 +46,7 @@ impl Desk {
         let command = format!("exec python3 {script} {} {folder} {session}", binary());
         words.push(&command);
         let pane = self.tmux.run(&words);
-        wait_until("the stand-in", || self.log().contains("READY"));
+        wait_until("the stand-in", || self.tmux.screen(&pane).contains("manual mode on"));
         wait_until("its agent", || self.agents().iter().any(|agent| agent["session_id"] == session));
         pane
     }
@@ -98,6 +98,7 @@ fn a_prompt_reaches_an_idle_agent_word_for_word() {
     let (shown, code) = desk.person(&["reply", "api", text], "");
     assert!(code == Some(0) && shown.contains("sent to"), "{shown}\n{}", desk.tmux.screen(&desk.pane));
     assert!(desk.log().contains(&format!("PROMPT {}", python(text))), "{}", desk.log());
+    wait_until("an empty box", || !desk.tmux.screen(&desk.pane).contains("Now: the"));
     let long = (0..40).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n");
     desk.event("Stop", json!({"last_assistant_message": "Done."}));
     let (shown, code) = desk.person(&["reply", "api", &long], "");

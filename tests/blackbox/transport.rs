@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// A home whose hooks have to find the server by themselves.
 fn home() -> Home {
@@ -370,26 +371,36 @@ fn power_makes_every_answer_wait_for_the_disk_and_crash_does_not() {
         stop(&home, "warm");
         let trace = home.at("trace");
         let mut strace = Command::new("strace")
-            .args(["-f", "-qq", "-e", "trace=fdatasync,fsync,write,writev,sendto", "-o"])
+            .args(["-f", "-e", "trace=fdatasync,fsync,write,writev,sendto", "-o"])
             .arg(&trace)
             .args(["-p", &server.pid().to_string()])
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // It says so when it is attached.
-        wait_until("strace", || {
-            let status =
-                std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap_or_default();
-            !status.contains("TracerPid:\t0")
-        });
-        stop(&home, "traced");
+        // It says so when it is attached to every thread.
+        let mut said = BufReader::new(strace.stderr.take().unwrap()).lines();
+        assert!(said.any(|line| line.unwrap().contains("attached")));
         let read = || std::fs::read_to_string(&trace).unwrap_or_default();
-        let answer = || read().find("HTTP/1.1 200");
-        // The sync of what came before may still be on its way; one that follows is this event's.
-        wait_until("a sync", || match (answer(), syncs_first) {
-            (Some(answer), true) => read()[..answer].contains("sync("),
-            (Some(answer), false) => read()[answer..].contains("sync("),
-            (None, _) => false,
+        let mut tries = 0;
+        // On a busy machine a hook may be too late for an answer, and an answer later than the sync that should follow it:
+        // then another event shows it, when everything that belongs to the first is over.
+        wait_until("a sync", || {
+            let (from, begun) = (read().len(), Instant::now());
+            tries += 1;
+            stop(&home, &format!("traced-{tries}"));
+            while begun.elapsed() < Duration::from_secs(10) {
+                let traced = read().split_off(from);
+                // The sync of what came before may still be on its way; one that follows is this event's.
+                let synced = traced.find("HTTP/1.1 200").is_some_and(|answer| match syncs_first {
+                    true => traced[..answer].contains("sync("),
+                    false => traced[answer..].contains("sync("),
+                });
+                if synced {
+                    return true;
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            false
         });
         strace.kill().unwrap();
         strace.wait().unwrap();

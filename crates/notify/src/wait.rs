@@ -273,11 +273,11 @@ mod unix {
                     Ok(None) => {}
                     Err(why) => return Next::Over(why),
                 }
-                let wait = match until.map(|until| until.saturating_duration_since(Instant::now())) {
-                    Some(left) if left.is_zero() => return Next::Over("no server of ours answers"),
-                    Some(left) => c_int::try_from(left.as_millis()).unwrap_or(1).max(1),
-                    None => -1,
-                };
+                let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+                // Rounded up: 0 means that time is up, and this is the last look.
+                let wait = left.map_or(-1, |left| {
+                    c_int::try_from(left.as_nanos().div_ceil(1_000_000)).unwrap_or(c_int::MAX)
+                });
                 let watch = |fd, events| libc::pollfd { fd, events, revents: 0 };
                 let mut fds = [
                     watch(self.stream.as_raw_fd(), libc::POLLIN),
@@ -295,6 +295,9 @@ mod unix {
                 }
                 if fds[2].revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0 {
                     return Next::Over("the client is gone");
+                }
+                if ready == 0 && wait == 0 {
+                    return Next::Over("no server of ours answers");
                 }
                 if ready > 0 && fds[0].revents != 0 {
                     match self.stream.read(&mut bytes) {

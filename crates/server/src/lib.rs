@@ -317,7 +317,8 @@ fn listen(address: SocketAddr) -> Result<TcpListener> {
 }
 
 fn describe_port_owner(address: SocketAddr) -> String {
-    match http_client::health(&format!("http://{address}"), Duration::from_millis(500)) {
+    // Only a start that has failed waits for it.
+    match http_client::health(&format!("http://{address}"), Duration::from_secs(2)) {
         Some(health) => {
             let version = headspace_core::text::one_line(&health.version, 40);
             format!("headspace {version} is running there already (pid {})", health.pid)

@@ -51,13 +51,16 @@ const SERVER_STOPS_WITHIN: Duration = Duration::from_secs(15);
 /// A log larger than this is renamed when the server starts.
 const MAX_LOG_BYTES: u64 = 4 << 20;
 
+/// A server that is silent for so long does not run. A busy machine may be slow, and where nobody listens nobody waits.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+
 pub fn up(args: &UpArgs) -> Result<ExitCode> {
     let config = Config::load()?;
     let own = PathBuf::from(locate::program()?);
     let program = if locate::in_build_dir(&own) { copy_to_local_bin(&own)? } else { own.clone() };
     let installed = install::ensure(&program, &[])?;
     let url = config.server_url();
-    let (server, started) = match health(&url, Duration::from_secs(1)) {
+    let (server, started) = match health(&url, ANSWERS_WITHIN) {
         Some(server) => (server, false),
         None => (start(&program, &config, &url)?, true),
     };
@@ -103,7 +106,7 @@ pub fn down(_args: &DownArgs) -> Result<ExitCode> {
 /// Stops the server at `url`, if it runs and is provably a headspace server of this user; returns its pid.
 pub fn stop(url: &str) -> Result<Option<u32>> {
     let address = Url::parse(url).map_err(|why| anyhow::anyhow!("{why}: {url}"))?;
-    let Some(server) = health(url, Duration::from_secs(2)) else { return Ok(None) };
+    let Some(server) = health(url, ANSWERS_WITHIN) else { return Ok(None) };
     ensure!(address.is_local(), "could not stop the server at {url}: it is not on this machine");
     ensure!(
         is_our_server(server.pid),

@@ -1,6 +1,7 @@
 //! Notifications over D-Bus, where there is no notify-send: a real dbus-daemon, and a server of notifications that speaks the
 //! protocol by itself.
 
+use super::line_in;
 use headspace_test_support::{Installation, Process, skip, wait_for, wait_until};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -128,8 +129,7 @@ fn without_notify_send_the_bus_shows_replaces_and_withdraws_them_and_hears_click
     // Somebody else's notification opens nothing; the click after it does.
     bus.click(&json!(4711), "default");
     bus.click(&done["id"], "default");
-    wait_until("the browser", || home.at("opened").exists());
-    let page = std::fs::read_to_string(home.at("opened")).unwrap();
+    let page = line_in(&home, "opened");
     let page = std::fs::read_to_string(page.trim().trim_start_matches("file://")).unwrap();
     assert!(page.contains("/login?code=") && page.contains("&amp;agent=1\""), "{page}");
 }

@@ -1,6 +1,6 @@
 //! What goes wrong around an answer: after each, the terminal's dialog is in charge and nothing ran that nobody saw.
 
-use super::{ALLOW, Desk, Waiter, below_an_agent, clock};
+use super::{ALLOW, Desk, below_an_agent, clock};
 use headspace_test_support::{Process, each_row, on_terminal, wait_until};
 use serde_json::json;
 
@@ -115,10 +115,8 @@ fn a_client_that_is_killed_leaves_no_hook_behind_and_no_card_that_can_be_answere
         json!({"prompt": "go"}),
         &variables,
     );
+    let mut waiter = desk.hold(&desk.payload("killed", "make"), &variables);
     desk.headspace.send_with("PermissionRequest", "killed", desk.headspace.path(), ask, &variables);
-    let mut command = desk.headspace.command(&["wait"]);
-    command.env("CLAUDE_CODE_ENTRYPOINT", "cli").env("CLAUDE_PID", &pid);
-    let mut waiter = Waiter::spawn(command, &desk.payload("killed", "make"));
     let card = desk.card("killed");
     client.end();
     drop((waiter.0.stdout.take(), waiter.0.stderr.take()));

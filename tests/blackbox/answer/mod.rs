@@ -90,12 +90,32 @@ impl Desk {
     }
 
     fn wait_for(&self, payload: &Value) -> Waiter {
+        self.wait_with(payload, &[("CLAUDECODE", "1")])
+    }
+
+    /// `wait` with variables that the client would have set. Its debug log tells when the server holds it.
+    fn wait_with(&self, payload: &Value, variables: &[(&str, &str)]) -> Waiter {
         let mut command = self.headspace.command(&["wait"]);
-        command.env("CLAUDE_CODE_ENTRYPOINT", "cli").env("CLAUDECODE", "1");
+        command.env("CLAUDE_CODE_ENTRYPOINT", "cli").env("HEADSPACE_DEBUG", "1");
+        command.envs(variables.iter().copied());
         Waiter::spawn(command, payload)
     }
 
-    /// The client asks for a Bash call: PreToolUse, PermissionRequest, and the hook that waits.
+    /// A `wait` that the server holds. On a busy machine the server may be late for it: then it leaves, as it must, and
+    /// another one comes. Not for an ask that is already open: one that nobody waits for any more is not held again.
+    fn hold(&self, payload: &Value, variables: &[(&str, &str)]) -> Waiter {
+        let mut waiter = self.wait_with(payload, variables);
+        wait_until("the server holds `wait`", || {
+            if !waiter.runs() {
+                waiter = self.wait_with(payload, variables);
+            }
+            let log = std::fs::read_to_string(self.headspace.state().join("notify.log")).unwrap_or_default();
+            log.lines().any(|line| line.ends_with(&format!(" {} waiting", waiter.0.id())))
+        });
+        waiter
+    }
+
+    /// The client asks for a Bash call: the hook that waits, PreToolUse, PermissionRequest.
     fn ask(&self, session: &str, command: &str) -> Waiter {
         self.ask_for(session, "Bash", json!({"command": command}))
     }
@@ -104,17 +124,13 @@ impl Desk {
     fn ask_for(&self, session: &str, tool: &str, input: Value) -> Waiter {
         let call = json!({"tool_name": tool, "tool_input": input});
         let begun = json!({"tool_name": tool, "tool_input": input, "tool_use_id": format!("t-{session}")});
-        self.send("UserPromptSubmit", session, json!({"prompt": "go"}));
-        self.send("PreToolUse", session, begun);
-        self.send("PermissionRequest", session, call);
         let mut payload = self.payload(session, "");
         (payload["tool_name"], payload["tool_input"]) = (json!(tool), input);
-        // On a busy machine the server may be late for it: then it leaves, as it must, and another one comes.
-        let mut waiter = self.wait_for(&payload);
-        wait_until("somebody waits for the answer", || {
-            if !waiter.runs() {
-                waiter = self.wait_for(&payload);
-            }
+        self.send("UserPromptSubmit", session, json!({"prompt": "go"}));
+        let waiter = self.hold(&payload, &[("CLAUDECODE", "1")]);
+        self.send("PreToolUse", session, begun);
+        self.send("PermissionRequest", session, call);
+        wait_until("the ask can be answered", || {
             self.open(session).is_some_and(|card| card["answer"]["state"] == "open")
         });
         waiter
@@ -384,7 +400,7 @@ fn nobody_is_held_where_that_would_hide_the_dialog() {
         payload[key] = json!(value);
         payload
     };
-    let mut waits = desk.wait_for(&base);
+    let mut waits = desk.hold(&base, &[("CLAUDECODE", "1")]);
     for payload in [
         with("agent_id", "a1"),
         with("hook_event_name", "Elicitation"),
@@ -421,9 +437,17 @@ fn a_hundred_dialogs_can_wait() {
         line.split_whitespace().next()?.parse::<usize>().ok()
     };
     let before = memory();
-    let waiters: Vec<Waiter> =
-        (0..MANY).map(|n| desk.wait_for(&desk.payload(&format!("many-{n}"), &format!("echo {n}")))).collect();
-    wait_until("all of them wait", || desk.headspace.server().get("/api/answer")["waiting"] == MANY);
+    let come = |n| desk.wait_for(&desk.payload(&format!("many-{n}"), &format!("echo {n}")));
+    let mut waiters: Vec<Waiter> = (0..MANY).map(come).collect();
+    wait_until("all of them wait", || {
+        // The server may be late for some of so many: they leave, as they must, and others come.
+        for (n, waiter) in waiters.iter_mut().enumerate() {
+            if !waiter.runs() {
+                *waiter = come(n);
+            }
+        }
+        desk.headspace.server().get("/api/answer")["waiting"] == MANY
+    });
     if let (Some(before), Some(after)) = (before, memory()) {
         println!("memory per waiter: {} KiB", after.saturating_sub(before) / MANY);
         assert!(after.saturating_sub(before) / MANY < 256, "{before} ▶ {after} KiB for {MANY} waiters");

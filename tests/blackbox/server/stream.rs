@@ -134,7 +134,7 @@ fn a_client_that_does_not_read_is_dropped_and_delays_nobody() {
 #[test]
 fn changes_of_the_hook_receiver_are_sent() {
     let home = Home::new();
-    home.configure(json!({"reconcile": {"fallback_timeout": 1}}));
+    home.configure(json!({"reconcile": {"fallback_timeout": 5}}));
     let server = home.serve();
     let mut stream = Stream::open(&server, "types=hook_status", None);
     server.hook("stop", event("s", json!({})));

@@ -325,7 +325,9 @@ fn a_failed_turn_of_codex_is_found_in_its_rollout() {
 
 #[test]
 fn the_guard_answers_each_client_in_its_form() {
-    let home = Home::new();
+    let mut home = Home::new();
+    // A busy machine may be too slow for the guard's time limit.
+    home.set("HEADSPACE_GUARD_UNHURRIED", "1");
     let payload = |tool: &str| {
         json!({"session_id": "s", "cwd": "/tmp", "hook_event_name": "PreToolUse", "tool_name": tool,
                "tool_input": {"command": "rm -rf /"}})
@@ -344,7 +346,9 @@ fn the_guard_answers_each_client_in_its_form() {
 /// Codex edits files by patches, as a tool of their own or as a command.
 #[test]
 fn the_guard_judges_a_patch_by_the_files_it_names() {
-    let home = Home::new();
+    let mut home = Home::new();
+    // A busy machine may be too slow for the guard's time limit.
+    home.set("HEADSPACE_GUARD_UNHURRIED", "1");
     each_row(
         [
             ("src/new.txt", Value::Null),

@@ -1,6 +1,7 @@
 // A client that asks: the hooks it would run, with a real `headspace wait` beside its dialog, and a person at a terminal.
 
 import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { Server, until } from '../stage.mjs';
 
 const BIN = process.env.HEADSPACE_BIN;
@@ -43,7 +44,7 @@ function run(program, words, env) {
 /** One `headspace wait`, as the client starts it: in a session of its own, with the payload on its standard input. */
 class Waiter {
   constructor(server, payload) {
-    const env = { ...server.env, CLAUDECODE: '1', CLAUDE_CODE_ENTRYPOINT: 'cli', CLAUDE_CODE_SESSION_ATTENDED: '1' };
+    const env = { ...server.env, CLAUDECODE: '1', CLAUDE_CODE_ENTRYPOINT: 'cli', CLAUDE_CODE_SESSION_ATTENDED: '1', HEADSPACE_DEBUG: '1' };
     this.child = spawn(BIN, ['wait'], { env, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
     waiting.add(this.child);
     this.child.on('exit', () => waiting.delete(this.child));
@@ -66,16 +67,28 @@ class Waiter {
   }
 }
 
-/** The client asks: PreToolUse, PermissionRequest, and the hook that waits. Comes back when the card can be answered. */
+/** A `wait` that the server holds. On a busy machine the server may be late for it: then it leaves, as it must, and another one comes. */
+async function hold(server, payload) {
+  let waiter = new Waiter(server, payload);
+  await until('the server to hold `wait`', async () => {
+    if (!waiter.runs) waiter = new Waiter(server, payload);
+    const log = await readFile(`${server.home}/state/headspace/notify.log`, 'utf8').catch(() => '');
+    return log.includes(` ${waiter.child.pid} waiting\n`);
+  });
+  return waiter;
+}
+
+/**
+ * The client asks: the hook that waits, PreToolUse, PermissionRequest. Comes back when the card can be answered. The hook is
+ * first because an ask that nobody waits for any more is not held again.
+ */
 export async function ask(server, session, tool_name, tool_input) {
   await server.working(session, 'go', { session_title: session });
+  const payload = { session_id: session, hook_event_name: 'PermissionRequest', cwd: `/srv/${session}`, permission_mode: 'default', tool_name, tool_input };
+  const waiter = await hold(server, payload);
   await server.hook('pre-tool-use', session, { tool_name, tool_input, tool_use_id: `t-${session}` });
   await server.hook('permission-request', session, { tool_name, tool_input, permission_mode: 'default' });
-  const payload = { session_id: session, hook_event_name: 'PermissionRequest', cwd: `/srv/${session}`, permission_mode: 'default', tool_name, tool_input };
-  // On a busy machine the server may be late for it once: then it leaves, as it must.
-  let waiter = new Waiter(server, payload);
   const found = await until(`a card of ${session} that can be answered`, async () => {
-    if (!waiter.runs) waiter = new Waiter(server, payload);
     const one = await card(server, session);
     return one?.answer.can.length && one;
   });

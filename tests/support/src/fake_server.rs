@@ -3,6 +3,7 @@ use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 /// A request that a fake server was sent. A body that is not JSON is a string.
 pub struct Request {
@@ -23,6 +24,11 @@ impl Requests {
     /// Waits for the next one.
     pub fn next(&self) -> Request {
         self.0.recv_timeout(LONG_ENOUGH).expect("a request")
+    }
+
+    /// The next one, if it comes within this time.
+    pub fn next_within(&self, limit: Duration) -> Option<Request> {
+        self.0.recv_timeout(limit).ok()
     }
 
     /// Whether none has come that was not taken yet.

@@ -1,4 +1,4 @@
-use crate::{Server, run, write_program};
+use crate::{Server, run, wait_until, write_program};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -231,11 +231,21 @@ impl Home {
         succeeded(run(hook, body.to_string()));
     }
 
-    /// What is in the spool, oldest first: header and body.
-    pub fn spooled(&self) -> Vec<(Value, Value)> {
+    fn spool_files(&self) -> Vec<PathBuf> {
         let Ok(entries) = std::fs::read_dir(self.state.join("spool")) else { return Vec::new() };
         let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "event"));
+        paths
+    }
+
+    /// Also while a server takes from it, unlike [`Home::spooled`].
+    fn spool_is_empty(&self) -> bool {
+        self.spool_files().is_empty()
+    }
+
+    /// What is in the spool, oldest first: header and body.
+    pub fn spooled(&self) -> Vec<(Value, Value)> {
+        let mut paths = self.spool_files();
         paths.sort();
         let read = |path: &PathBuf| {
             let text = std::fs::read_to_string(path).unwrap();
@@ -285,6 +295,20 @@ impl Installation {
     /// The server, while it runs.
     pub fn server(&self) -> &Server {
         self.server.as_ref().expect("a server")
+    }
+
+    /// [`Home::send`]; comes back when the server, if there is one, has the event.
+    pub fn send(&self, name: &str, session: &str, cwd: &Path, fields: Value) {
+        self.send_with(name, session, cwd, fields, &[]);
+    }
+
+    /// [`Home::send_with`]; comes back when the server, if there is one, has the event. A busy machine may make the hook
+    /// late, and its event goes by way of the spool.
+    pub fn send_with(&self, name: &str, session: &str, cwd: &Path, fields: Value, env: &[(&str, &str)]) {
+        self.home.send_with(name, session, cwd, fields, env);
+        if self.server.is_some() {
+            wait_until("the server to take the event from the spool", || self.home.spool_is_empty());
+        }
     }
 }
 

@@ -307,6 +307,7 @@ fn event(payload: &Value, entry: &mut Entry) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Instant;
 
     fn words(line: &str) -> Vec<String> {
         line.split_whitespace().map(str::to_owned).collect()
@@ -321,7 +322,13 @@ mod tests {
             std::thread::sleep(Duration::from_secs(3600));
             true
         }));
-        assert!(says_planning(&Path::new("/net/healthy").join(name), &looks, |_| true));
+        let healthy = Path::new("/net/healthy").join(name);
+        // A busy machine may be late for it once or twice.
+        let started = Instant::now();
+        while !says_planning(&healthy, &looks, |_| true) {
+            assert!(started.elapsed() < Duration::from_secs(60), "another directory answers");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     #[test]

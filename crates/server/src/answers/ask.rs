@@ -154,7 +154,12 @@ mod tests {
         // The first waits. Far less than a hundred waits, on however busy a machine.
         assert!(started.elapsed() < LOOK_WITHIN * 50, "{:?}", started.elapsed());
         let input = json!({"file_path": "/definitely/not/here.py", "content": "x\n"});
-        assert!(difference("Write", &input, &looks, file_at).is_some(), "another directory answers");
+        // A busy machine may be late for it once or twice.
+        let started = Instant::now();
+        while difference("Write", &input, &looks, file_at).is_none() {
+            assert!(started.elapsed() < Duration::from_secs(60), "another directory answers");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     #[test]

@@ -79,7 +79,15 @@ mod tests {
     #[test]
     fn a_directory_that_does_not_answer_is_unknown_until_it_does() {
         let mut lookup = FactLookup { places: HashMap::new(), looks: FileLooks::distrustful(), look };
-        assert!(lookup.place("/net/known", false).is_some());
+        let answers_at_last = |lookup: &mut FactLookup, directory: &str| {
+            let started = Instant::now();
+            while lookup.place(directory, false).is_none() {
+                assert!(started.elapsed() < Duration::from_secs(60), "{directory} answers");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        // A busy machine may be late for it once or twice.
+        answers_at_last(&mut lookup, "/net/known");
         let dead = MOUNT.write().unwrap();
         let started = Instant::now();
         for _ in 0..1000 {
@@ -92,10 +100,6 @@ mod tests {
         // Each directory is waited for once. Far less than a thousand waits, on however busy a machine.
         assert!(started.elapsed() < LOOK_WITHIN * 100, "{:?}", started.elapsed());
         drop(dead);
-        let started = Instant::now();
-        while lookup.place("/net/api", false).is_none() {
-            assert!(started.elapsed() < Duration::from_secs(60), "its look has returned");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        answers_at_last(&mut lookup, "/net/api");
     }
 }
