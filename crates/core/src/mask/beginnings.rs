@@ -59,6 +59,8 @@ const OTHERS: &[(&[u8], Other)] = &[
     (b"chpasswd", Other::Piped),
     (b"sudo -S", Other::Piped),
     (b"passwd --stdin", Other::Piped),
+    (b"NetworkCredential(", Other::Call),
+    (b"PDO(", Other::Call),
     (b"algoliasearch(", Other::Call),
     (b"login(", Other::Call),
     (b"mysqli_connect(", Other::Call),

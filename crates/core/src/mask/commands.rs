@@ -224,6 +224,8 @@ macro_rules! calls {
 }
 
 pub const CALLS: &[Call] = calls! {
+    "NetworkCredential(", 2, "new NetworkCredential(\"me\", \"«{a16}»\")", "new NetworkCredential(user1, pass1)";
+    "PDO(", 3, "new PDO('mysql:host=db', 'me', '«{a16}»')", "new PDO($dsn1, $user1, $pass1)";
     "algoliasearch(", 2, "algoliasearch(\"A1\", \"«{h32}»\")", "algoliasearch(appId1, apiKey1)";
     "login(", 2, "smtp.login(\"me\", \"«{a16}»\")", "login(\"me\", password1)";
     "basic_auth(", 2, "req.basic_auth('me', '«{a16}»')", "req.basic_auth('me', ENV['P1'])";

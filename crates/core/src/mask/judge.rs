@@ -229,6 +229,10 @@ const SENTENCE: &[&str] = &[
     "votre",
     "contraseña",
     "senha",
+    "olvidado",
+    "oublié",
+    "vergessen",
+    "vergeten",
     "das",
     "der",
     "die",
@@ -476,10 +480,13 @@ fn has_stem(bytes: &[u8]) -> bool {
             let begins = at == 0
                 || !bytes[at - 1].is_ascii_alphabetic()
                 || (bytes[at].is_ascii_uppercase() && bytes[at - 1].is_ascii_lowercase());
-            begins || !short
+            // Nor is a `thistle` this one.
+            let whole = stem != "this" || !bytes.get(at + 4).is_some_and(u8::is_ascii_lowercase);
+            whole && (begins || !short)
         });
     }
-    let begins = |part: &[u8]| STEMS.iter().any(|stem| starts_with_ignore_case(part, stem));
+    let stems = || STEMS.iter().filter(|stem| **stem != "this");
+    let begins = |part: &[u8]| stems().any(|stem| starts_with_ignore_case(part, stem));
     bytes.split(|byte| *byte == b'-').any(begins)
 }
 

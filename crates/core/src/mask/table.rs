@@ -18,6 +18,7 @@ const SHORTEST: usize = 24;
 const LONGEST_LINE: usize = 1024;
 const WIDEST_GAP: usize = 64;
 const LONGEST_INSERT: usize = 256 << 10;
+const MOST_COLUMNS: usize = 128;
 /// What tables are drawn with besides ASCII: `│` between cells, `─` below the heading.
 const BAR: &[u8] = "│".as_bytes();
 const RULE: &[u8] = "──".as_bytes();
@@ -33,7 +34,8 @@ pub fn secrets(bytes: &[u8]) -> VecDeque<Secret> {
     let text = Text { bytes, newline };
     text.comma_separated(&mut found);
     let mut from = 0;
-    while let Some(rule) = next_rule(bytes, from) {
+    let mut rules = [Rule::of(b"--"), Rule::of(RULE)];
+    while let Some(rule) = rules.iter_mut().filter_map(|rule| rule.next(bytes, from)).min() {
         let line = text.line_at(rule);
         from = line.end;
         if line.start > 0 && is_ruler(&bytes[line.clone()]) {
@@ -58,10 +60,26 @@ pub fn to_next_cell(rest: &[u8]) -> Option<usize> {
     (gap > 0 && blanks > 0).then_some(after + blanks)
 }
 
-fn next_rule(bytes: &[u8], from: usize) -> Option<usize> {
-    let rest = bytes.get(from..)?;
-    let (ascii, drawn) = (memchr::memmem::find(rest, b"--"), memchr::memmem::find(rest, RULE));
-    ascii.into_iter().chain(drawn).min().map(|at| from + at)
+/// Finds dashes of one kind. Each byte is read once: a text may have many of the other kind.
+struct Rule {
+    sign: &'static [u8],
+    found: Option<usize>,
+    searched: bool,
+}
+
+impl Rule {
+    fn of(sign: &'static [u8]) -> Rule {
+        Rule { sign, found: None, searched: false }
+    }
+
+    /// The first at or after `from`, which never decreases.
+    fn next(&mut self, bytes: &[u8], from: usize) -> Option<usize> {
+        if !self.searched || self.found.is_some_and(|found| found < from) {
+            self.searched = true;
+            self.found = memchr::memmem::find(bytes.get(from..)?, self.sign).map(|at| from + at);
+        }
+        self.found
+    }
 }
 
 /// The secrets in `(name, password) VALUES ('me', 'SECRET'), …`, with `VALUES` at `at`.
@@ -121,7 +139,7 @@ fn tuple(bytes: &[u8], mut at: usize) -> (Vec<Range<usize>>, usize) {
             _ => true,
         });
         match bytes.get(at) {
-            Some(b',') => at += 1,
+            Some(b',') if cells.len() < MOST_COLUMNS => at += 1,
             Some(_) => return (cells, at + 1),
             None => return (cells, bytes.len()),
         }
