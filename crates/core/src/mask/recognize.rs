@@ -206,6 +206,9 @@ pub(super) fn bearer(bytes: &[u8], at: usize) -> Option<Secret> {
 
 /// `Basic` and the base64 of `user:password`, in any context.
 pub(super) fn basic(bytes: &[u8], at: usize) -> Option<Secret> {
+    if !starts_with_ignore_case(&bytes[at..], "basic ") {
+        return None;
+    }
     let start = at + "basic ".len();
     let length = run_up_to(bytes, start, 512, |byte| Alphabet::Base64.has(byte));
     let decoded = decoded(&bytes[start..start + length]);
@@ -237,6 +240,9 @@ fn decoded(text: &[u8]) -> Vec<u8> {
 
 /// `<key>Password</key> <string>SECRET</string>`, at `<string>`.
 pub(super) fn property(bytes: &[u8], at: usize) -> Option<Secret> {
+    if !bytes[at..].starts_with(b"<string>") {
+        return None;
+    }
     let from = at.saturating_sub(128);
     let mut lead = bytes[from..at].trim_ascii_end();
     // Blanks as JSON writes them.
@@ -269,6 +275,10 @@ pub(super) fn here_string(bytes: &[u8], at: usize) -> Option<Secret> {
 
 /// `Write down this mnemonic phrase:` and the words, on one of the next lines.
 pub(super) fn seed(bytes: &[u8], at: usize) -> Option<Secret> {
+    const WORDS: [&str; 3] = ["mnemonic", "seed phrase", "recovery phrase"];
+    if !WORDS.iter().any(|words| starts_with_ignore_case(&bytes[at..], words)) {
+        return None;
+    }
     let mut start = at;
     for _ in 0..6 {
         start = match line_end(bytes, start, 512) {

@@ -1,4 +1,4 @@
-//! What secrets look like: one row per provider. Only tables; `scan.rs` does the rest.
+//! What secrets look like: one row per provider. Only tables; `scan` does the rest.
 
 /// A secret that is recognized by how it starts.
 pub struct Shape {

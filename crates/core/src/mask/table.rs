@@ -7,7 +7,7 @@
 //! ```
 
 use crate::mask::Secret;
-use crate::mask::bytes::{is_blank, run_up_to};
+use crate::mask::bytes::{is_blank, run_up_to, starts_with_ignore_case};
 use crate::mask::judge::{Judged, Style, is_secret};
 use crate::mask::names::{Kind, kind_of};
 use std::collections::VecDeque;
@@ -85,6 +85,9 @@ impl Rule {
 /// The secrets in `(name, password) VALUES ('me', 'SECRET'), …`, with `VALUES` at `at`.
 pub fn inserted(bytes: &[u8], at: usize) -> VecDeque<Secret> {
     let mut found = VecDeque::new();
+    if !starts_with_ignore_case(&bytes[at..], "values") {
+        return found;
+    }
     let lead = &bytes[at.saturating_sub(LONGEST_LINE)..at];
     let list =
         lead.trim_ascii_end().strip_suffix(b")").and_then(|lead| lead.rsplit(|byte| *byte == b'(').next());
