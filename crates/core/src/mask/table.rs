@@ -92,14 +92,7 @@ pub fn inserted(bytes: &[u8], at: usize) -> VecDeque<Secret> {
     let list =
         lead.trim_ascii_end().strip_suffix(b")").and_then(|lead| lead.rsplit(|byte| *byte == b'(').next());
     let Some(list) = list else { return found };
-    let bare = |cell: &[u8]| -> Option<Kind> {
-        let name = cell.trim_ascii();
-        let quoted = |byte: &u8| matches!(byte, b'"' | b'`' | b'[' | b']');
-        let start = name.iter().position(|byte| !quoted(byte))?;
-        kind_of(&name[start..=name.iter().rposition(|byte| !quoted(byte))?])
-    };
-    let kinds = list.split(|byte| *byte == b',').map(bare).enumerate();
-    let wanted: Vec<(usize, Kind)> = kinds.filter_map(|(column, kind)| Some((column, kind?))).collect();
+    let wanted = named(list.split(|byte| *byte == b','));
     if wanted.is_empty() {
         return found;
     }
@@ -224,7 +217,7 @@ impl Text<'_> {
         } else {
             Cells::Ruled(ruled(&bytes[ruler.clone()]))
         };
-        let wanted = named(bytes, &cells.of(bytes, heading.clone()));
+        let wanted = named(cells.of(bytes, heading.clone()).into_iter().map(|cell| &bytes[cell]));
         let mut end = ruler.end;
         if heading.len() > LONGEST_LINE || is_ruler(text) || wanted.is_empty() {
             return end;
@@ -257,7 +250,7 @@ impl Text<'_> {
             return;
         }
         let columns = fields(bytes, 0..heading, comma);
-        let wanted = named(bytes, &columns);
+        let wanted = named(columns.iter().map(|cell| &bytes[cell.clone()]));
         if wanted.is_empty() {
             return;
         }
@@ -281,14 +274,18 @@ fn ruled(ruler: &[u8]) -> Vec<Range<usize>> {
     starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
 }
 
-/// The columns whose heading says that they hold secrets.
-fn named(bytes: &[u8], heading: &[Range<usize>]) -> Vec<(usize, Kind)> {
+/// The columns whose names say that they hold secrets.
+fn named<'a>(names: impl Iterator<Item = &'a [u8]>) -> Vec<(usize, Kind)> {
     let telling = |kind: &Kind| matches!(kind, Kind::Password | Kind::Secret | Kind::Key);
-    // `Condition to pass` is not one.
-    let short = |cell: &[u8]| cell.iter().filter(|byte| **byte == b' ').count() <= 1;
-    let kind = |cell: &[u8]| kind_of(cell).filter(telling).filter(|_| short(cell));
-    let kinds = heading.iter().map(|cell| kind(&bytes[cell.clone()]));
-    kinds.enumerate().filter_map(|(column, kind)| Some((column, kind?))).collect()
+    let kind = |name: &[u8]| {
+        let quote = |byte: &u8| matches!(byte, b'"' | b'`' | b'[' | b']' | b' ' | b'\n' | b'\t');
+        let start = name.iter().position(|byte| !quote(byte))?;
+        let name = &name[start..=name.iter().rposition(|byte| !quote(byte))?];
+        // `Condition to pass` is not one.
+        let short = name.iter().filter(|byte| **byte == b' ').count() <= 1;
+        kind_of(name).filter(telling).filter(|_| short)
+    };
+    names.map(kind).enumerate().filter_map(|(column, kind)| Some((column, kind?))).collect()
 }
 
 fn take(bytes: &[u8], cells: &[Range<usize>], wanted: &[(usize, Kind)], found: &mut VecDeque<Secret>) {
@@ -365,6 +362,13 @@ mod tests {
         ] {
             assert_eq!(text(kept), kept);
         }
+    }
+
+    #[test]
+    fn a_long_table_is_masked_whole() {
+        let rows: String = (0..20_000).map(|row| format!("me,hunter{row}x,some words\n")).collect();
+        let masked = text(&format!("name,password,note\n{rows}")).into_owned();
+        assert_eq!(masked.matches("[masked:secret],some words").count(), 20_000);
     }
 
     #[test]

@@ -54,7 +54,9 @@ impl Scan<'_> {
         let bytes = self.bytes;
         let (first, program) = self.command?;
         let before = bytes[at.checked_sub(1)?];
-        if !(is_blank(before) || is_quote(before)) || at - program > 2048 {
+        // What `echo` pipes into a program is masked when the program is known, and lies before it.
+        let far = at.checked_sub(program).is_none_or(|length| length > 2048);
+        if far || !(is_blank(before) || is_quote(before)) {
             return None;
         }
         let between = &bytes[program..at];

@@ -104,23 +104,19 @@ impl<'a> Scan<'a> {
     pub fn next_secret(&mut self) -> Option<Secret> {
         loop {
             // Right after a mask.
-            let changed = (self.at == 0 && self.base > 0).then(|| changed_to(self.bytes)).flatten();
-            if let Some(Secret { name, span }) = changed {
-                let base = self.base;
-                self.restart_at(span.end);
-                return Secret::new(name, base + span.start..base + span.end);
+            if let Some(changed) = (self.at == 0 && self.base > 0).then(|| changed_to(self.bytes)).flatten() {
+                return self.pass(changed);
+            }
+            // What another rule has found in part is masked already.
+            while self.known.front().is_some_and(|known| known.span.start < self.base) {
+                self.known.pop_front();
             }
             let candidate = self.next_candidate();
-            let before = |known: &Secret| candidate.is_none_or(|(at, _)| known.span.start <= self.base + at);
-            if self.known.front().is_some_and(before)
-                && let Some(known) = self.known.pop_front()
-            {
-                // One that another rule has found in part is masked already.
-                if known.span.start >= self.base {
-                    self.restart_at(known.span.end - self.base);
-                    return Some(known);
-                }
-                continue;
+            let first = |known: &Secret| candidate.is_none_or(|(at, _)| known.span.start <= self.base + at);
+            if self.known.front().is_some_and(first) {
+                let known = self.known.pop_front()?;
+                self.restart_at(known.span.end - self.base);
+                return Some(known);
             }
             let (at, what) = candidate?;
             if let Some(end) = mask_length(&self.bytes[at..]) {
@@ -132,21 +128,28 @@ impl<'a> Scan<'a> {
             let new = found.filter(|secret| {
                 memchr::memmem::find(&self.bytes[secret.span.clone()], b"[masked:").is_none()
             });
-            let Some(Secret { name, span }) = new else {
-                self.at = at + 1;
-                continue;
-            };
-            let base = self.base;
-            self.restart_at(span.end);
-            return Secret::new(name, base + span.start..base + span.end);
+            match new {
+                Some(secret) => return self.pass(secret),
+                None => self.at = at + 1,
+            }
         }
     }
 
+    /// Continues after the secret, which is returned by its position in the whole text.
+    fn pass(&mut self, Secret { name, span }: Secret) -> Option<Secret> {
+        let base = self.base;
+        self.restart_at(span.end);
+        Secret::new(name, base + span.start..base + span.end)
+    }
+
+    /// The next place that may hold a secret, if it is before the next one that is known.
     fn next_candidate(&mut self) -> Option<(usize, u8)> {
         let mut at = self.at;
         let joint = self.joints.next(self.bytes, at);
-        // Only up to the pair that begins there.
-        let bytes = &self.bytes[..self.bytes.len().min(joint.saturating_add(2))];
+        // Only up to the pair that begins there, and to the four bytes before a known secret: each byte is read once.
+        let known = self.known.front().map_or(usize::MAX, |known| known.span.start - self.base);
+        let end = joint.saturating_add(2).min(known.saturating_add(3));
+        let bytes = &self.bytes[..self.bytes.len().min(end)];
         // Asked for once, and not for every byte, whether they are there.
         let starts: &[[u8; 256]; 256] = &STARTS;
         let what_at = |pair: &[u8]| starts[usize::from(pair[1])][usize::from(pair[0])];
