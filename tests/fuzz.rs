@@ -4,64 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-#[path = "../fuzz/targets/answer.rs"]
-mod answer;
-#[path = "../fuzz/targets/batch.rs"]
-mod batch;
-#[path = "../fuzz/targets/body.rs"]
-mod body;
-#[path = "../fuzz/targets/carve.rs"]
-mod carve;
-#[path = "../fuzz/targets/changes.rs"]
-mod changes;
-#[path = "../fuzz/targets/config.rs"]
-mod config;
-#[path = "../fuzz/targets/excerpt.rs"]
-mod excerpt;
-#[path = "../fuzz/targets/export.rs"]
-mod export;
-#[path = "../fuzz/targets/guard_judge.rs"]
-mod guard_judge;
-#[path = "../fuzz/targets/guard_languages.rs"]
-mod guard_languages;
-#[path = "../fuzz/targets/guard_settings.rs"]
-mod guard_settings;
-#[path = "../fuzz/targets/guard_shell.rs"]
-mod guard_shell;
-#[path = "../fuzz/targets/guard_world.rs"]
-mod guard_world;
-#[path = "../fuzz/targets/hook_request.rs"]
-mod hook_request;
-#[path = "../fuzz/targets/hub_answer.rs"]
-mod hub_answer;
-#[path = "../fuzz/targets/machines.rs"]
-mod machines;
-#[path = "../fuzz/targets/mask.rs"]
-mod mask;
-#[path = "../fuzz/targets/matcher.rs"]
-mod matcher;
-#[path = "../fuzz/targets/membership.rs"]
-mod membership;
-#[path = "../fuzz/targets/pattern.rs"]
-mod pattern;
-#[path = "../fuzz/targets/payload.rs"]
-mod payload;
-#[path = "../fuzz/targets/relay.rs"]
-mod relay;
-#[path = "../fuzz/targets/screen.rs"]
-mod screen;
-#[cfg(unix)]
-#[path = "../fuzz/targets/session_bus.rs"]
-mod session_bus;
-#[path = "../fuzz/targets/settings.rs"]
-mod settings;
-#[path = "../fuzz/targets/settings_merge.rs"]
-mod settings_merge;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#[path = "../fuzz/targets/shortcut.rs"]
-mod shortcut;
-#[path = "../fuzz/targets/transcript.rs"]
-mod transcript;
+#[path = "../fuzz/targets/mod.rs"]
+mod targets;
 
 /// A small random number generator that gives the same inputs in every run.
 struct Dice(u64);
@@ -175,7 +119,7 @@ fn answers_are_read_or_refused_and_only_decisions_printed() {
         })
         .collect();
     let seeds: Vec<&str> = seeds.iter().map(String::as_str).collect();
-    exercise("answer", answer::run, &texts(&seeds), 8000);
+    exercise("answer", targets::core::answer::run, &texts(&seeds), 8000);
 }
 
 #[test]
@@ -184,12 +128,12 @@ fn batches_are_read_or_refused() {
         r#"{"epoch":"00000000-0000-4000-8000-000000000000","from":1,"to":2,"sent_at":"2026-11-17T10:00:00Z","level":"full","events":[{"pos":1,"agent_id":1,"session_id":"s","name":"Stop","at":"2026-11-17T10:00:00Z","source":"hook","flags":8,"body":{"a":"\\u0000"}}],"agents":[{"id":1,"status":"idle","last_active_at":"2026-11-17T10:00:00Z","share":"full","turns":[{"id":1,"timestamp":"2026-11-17T10:00:00Z"}]}],"gap":{"from":1,"to":1},"gone":[3],"check":{"pos":0,"hash":"x"},"link":"x"}"#,
         r#"{"epoch":"00000000-0000-4000-8000-000000000000","from":7,"to":6,"level":"states"}"#,
     ]);
-    exercise("batch", batch::run, &seeds, 4000);
+    exercise("batch", targets::fleet::batch::run, &seeds, 4000);
 }
 
 #[test]
 fn bodies_are_recorded_or_refused() {
-    exercise("body", body::run, &bodies(), 1500);
+    exercise("body", targets::server::body::run, &bodies(), 1500);
 }
 
 #[test]
@@ -206,7 +150,7 @@ fn what_is_left_of_a_database_is_read_to_its_end() {
     db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").expect("a checkpoint");
     let file = fs::read(&path).expect("a file");
     let both = [&file[..4096], b"\n-wal\n", &log].concat();
-    exercise("carve", carve::run, &[file, both], 300);
+    exercise("carve", targets::store::carve::run, &[file, both], 300);
 }
 
 #[test]
@@ -223,7 +167,7 @@ fn requests_on_the_socket_are_a_hooks_or_not() {
         "GET / HTTP/1.1\r\n\r\n".into(),
     ];
     let seeds: Vec<&str> = seeds.iter().map(String::as_str).collect();
-    exercise("hook_request", hook_request::run, &texts(&seeds), 20_000);
+    exercise("hook_request", targets::platform::hook_request::run, &texts(&seeds), 20_000);
 }
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -237,7 +181,7 @@ fn the_short_way_reads_what_the_ordinary_way_reads() {
         "7 (a) b) (c) S 3 7 7 0 -1 0 0 0 0 0 1 2 0 0 20 0 1 0 4242 0 0".into(),
     ];
     let seeds: Vec<&str> = seeds.iter().map(String::as_str).collect();
-    exercise("shortcut", shortcut::run, &texts(&seeds), 20_000);
+    exercise("shortcut", targets::notify::shortcut::run, &texts(&seeds), 20_000);
 }
 
 #[test]
@@ -248,7 +192,7 @@ fn configurations_are_read_or_refused() {
         r#"{"notifications": {"quiet_hours": "22:00-07:30"}, "webhooks": [{"url": "http://x", "format": "ntfy"}]}"#,
         "\u{feff}{}",
     ]);
-    exercise("config", config::run, &seeds, 20_000);
+    exercise("config", targets::platform::config::run, &seeds, 20_000);
 }
 
 #[test]
@@ -258,7 +202,7 @@ fn excerpts_are_short_lines() {
         "x\nx x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x",
         "ß ǅ\nstraße ß ǅ ǆ ﬁ",
     ]);
-    exercise("excerpt", excerpt::run, &seeds, 20_000);
+    exercise("excerpt", targets::core::excerpt::run, &seeds, 20_000);
 }
 
 #[test]
@@ -269,7 +213,7 @@ fn sessions_are_exported() {
         r#"{"tool_name": "Bash", "tool_use_id": "t", "tool_input": {"command": "echo `date`\n```"}, "duration_ms": 18446744073709551615}"#,
         r#"{"tool_name": ["x"], "tool_use_id": 7, "tool_input": null, "duration_ms": -1}"#,
     ]);
-    exercise("export", export::run, &seeds, 8000);
+    exercise("export", targets::core::export::run, &seeds, 8000);
 }
 
 #[test]
@@ -284,12 +228,12 @@ fn what_the_bus_sends_is_read_or_refused() {
     ];
     let mut seeds: Vec<Vec<u8>> = bodies.iter().map(|body| method.call(3, body)).collect();
     seeds.push(seeds.concat());
-    exercise("session_bus", session_bus::run, &seeds, 40_000);
+    exercise("session_bus", targets::platform::session_bus::run, &seeds, 40_000);
 }
 
 #[test]
 fn commands_are_judged() {
-    exercise("guard_judge", guard_judge::run, &commands(), 600);
+    exercise("guard_judge", targets::guard::judge::run, &commands(), 600);
 }
 
 #[test]
@@ -303,7 +247,7 @@ fn other_languages_are_judged() {
         "Get-ChildItem -Recurse | Where-Object { $_.Name -like '*.log' } | Remove-Item -Force",
         r#"{"source": "a", "destination": "../../etc/x", "path": ["b"], "edits": [{"path": ".env"}]}"#,
     ]));
-    exercise("guard_languages", guard_languages::run, &seeds, 300);
+    exercise("guard_languages", targets::guard::languages::run, &seeds, 300);
 }
 
 #[test]
@@ -321,12 +265,12 @@ fn own_rules_only_tighten_unless_they_allow() {
         .enumerate()
         .map(|(at, line)| [patterns[at % patterns.len()].as_bytes(), b"\n", &line].concat())
         .collect();
-    exercise("guard_settings", guard_settings::run, &seeds, 300);
+    exercise("guard_settings", targets::guard::settings::run, &seeds, 300);
 }
 
 #[test]
 fn commands_are_read() {
-    exercise("guard_shell", guard_shell::run, &commands(), 4000);
+    exercise("guard_shell", targets::guard::shell::run, &commands(), 4000);
 }
 
 /// The rows of the masking tests.
@@ -346,7 +290,7 @@ fn secrets() -> Vec<Vec<u8>> {
 
 #[test]
 fn masking_twice_changes_nothing() {
-    exercise("mask", mask::run, &secrets(), 4000);
+    exercise("mask", targets::core::mask::run, &secrets(), 4000);
 }
 
 #[test]
@@ -355,7 +299,7 @@ fn changes_are_worked_out_from_whatever_a_call_says() {
     seeds.extend(texts(&[
         "*** Update File: a\n@@ x\n-a\n+b\n*** Add File: b\n+c\n*** Delete File: c\n*** End Patch",
     ]));
-    exercise("changes", changes::run, &seeds, 2000);
+    exercise("changes", targets::core::changes::run, &seeds, 2000);
 }
 
 #[test]
@@ -368,7 +312,7 @@ fn matchers_match_or_do_not() {
         "4*\nx",
         "5[a-z]{2,}\nab",
     ]);
-    exercise("matcher", matcher::run, &seeds, 4000);
+    exercise("matcher", targets::hooks::matcher::run, &seeds, 4000);
 }
 
 #[test]
@@ -380,12 +324,12 @@ fn patterns_are_searched_for_or_refused() {
         "(?i-s:\\x41\\u0042\\cC\\07)*$\nAb",
         "(a*)*b\naaaaaaaa",
     ]);
-    exercise("pattern", pattern::run, &seeds, 4000);
+    exercise("pattern", targets::hooks::pattern::run, &seeds, 4000);
 }
 
 #[test]
 fn the_end_of_a_payload_is_where_json_ends() {
-    exercise("payload", payload::run, &bodies(), 4000);
+    exercise("payload", targets::notify::payload::run, &bodies(), 4000);
 }
 
 #[test]
@@ -400,7 +344,7 @@ fn screens_are_read() {
             Some([&cursor, rest.as_bytes()].concat())
         })
         .collect();
-    exercise("screen", screen::run, &seeds, 4000);
+    exercise("screen", targets::clients::screen::run, &seeds, 4000);
 }
 
 #[test]
@@ -415,7 +359,7 @@ fn a_relay_stays_within_its_bounds() {
         r#"{"ask":1,"agent":3,"about":"events","before":2,"limit":9,"names":"Stop,PreToolUse"}"#,
         r#"{"answer":{"ask":1,"body":{"turns":[]}}}"#,
     ]);
-    exercise("relay", relay::run, &seeds, 4000);
+    exercise("relay", targets::fleet::relay::run, &seeds, 4000);
 }
 
 #[test]
@@ -425,7 +369,7 @@ fn a_hub_s_answer_is_read_to_its_end_or_refused() {
         "HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n15\r\n{\"message\": \"no\u{1b}[1m\"}\r\n2;x=y\r\nde\r\n0\r\n\r\n",
         "HTTP/1.0 416 Hole\r\nconnection: close\r\n\r\n{\"pos\": 3}",
     ]);
-    exercise("hub_answer", hub_answer::run, &seeds, 20_000);
+    exercise("hub_answer", targets::fleet::hub_answer::run, &seeds, 20_000);
 }
 
 #[test]
@@ -435,7 +379,7 @@ fn machines_are_reached_by_ssh_or_as_they_are_written() {
         r#"{"machines": [{"ssh": "ssh://me@[::1]:22", "name": "six"}, {"ssh": "-oProxyCommand=x"}, {"ssh": "a", "command": []}, {}]}"#,
         r#"{"paranoid": true, "hub": {"share": {"~/work/**": "asks", "/a/*b*/**/c": "full", "*": "none"}}}"#,
     ]);
-    exercise("machines", machines::run, &seeds, 20_000);
+    exercise("machines", targets::fleet::machines::run, &seeds, 20_000);
 }
 
 #[test]
@@ -447,17 +391,17 @@ fn a_hub_is_over_tls_or_on_this_machine() {
         "http://localhost@192.0.2.1/#join=x",
         "http://127.1.2.3:5056",
     ]);
-    exercise("membership", membership::run, &seeds, 40_000);
+    exercise("membership", targets::fleet::membership::run, &seeds, 40_000);
 }
 
 #[test]
 fn settings_are_read_with_line_and_column() {
-    exercise("settings", settings::run, &texts(SETTINGS), 4000);
+    exercise("settings", targets::hooks::settings::run, &texts(SETTINGS), 4000);
 }
 
 #[test]
 fn settings_are_restored_after_a_merge() {
-    exercise("settings_merge", settings_merge::run, &texts(SETTINGS), 1500);
+    exercise("settings_merge", targets::hooks::settings_merge::run, &texts(SETTINGS), 1500);
 }
 
 #[test]
@@ -466,5 +410,5 @@ fn transcripts_are_read_line_by_line_once() {
     for client in ["codex", "copilot", "gemini", "qwen"] {
         seeds.extend(files(&format!("tests/fixtures/clients/{client}/transcripts")));
     }
-    exercise("transcript", transcript::run, &seeds, 400);
+    exercise("transcript", targets::clients::transcript::run, &seeds, 400);
 }
