@@ -238,21 +238,19 @@ impl Home {
         paths
     }
 
-    /// Also while a server takes from it, unlike [`Home::spooled`].
-    fn spool_is_empty(&self) -> bool {
-        self.spool_files().is_empty()
-    }
-
-    /// What is in the spool, oldest first: header and body.
+    /// What is in the spool, oldest first: header and body. An event that a server takes meanwhile is left out.
     pub fn spooled(&self) -> Vec<(Value, Value)> {
         let mut paths = self.spool_files();
         paths.sort();
         let read = |path: &PathBuf| {
-            let text = std::fs::read_to_string(path).unwrap();
+            let text = match std::fs::read_to_string(path) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+                text => text.unwrap(),
+            };
             let (header, body) = text.split_once('\n').unwrap();
-            (serde_json::from_str(header).unwrap(), serde_json::from_str(body).unwrap())
+            Some((serde_json::from_str(header).unwrap(), serde_json::from_str(body).unwrap()))
         };
-        paths.iter().map(read).collect()
+        paths.iter().filter_map(read).collect()
     }
 }
 
@@ -307,7 +305,7 @@ impl Installation {
     pub fn send_with(&self, name: &str, session: &str, cwd: &Path, fields: Value, env: &[(&str, &str)]) {
         self.home.send_with(name, session, cwd, fields, env);
         if self.server.is_some() {
-            wait_until("the server to take the event from the spool", || self.home.spool_is_empty());
+            wait_until("the server to take the event from the spool", || self.home.spooled().is_empty());
         }
     }
 }
