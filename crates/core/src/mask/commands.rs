@@ -1,5 +1,7 @@
 //! Programs that take a password on their command line by an option whose name does not say so, or print one.
 
+use crate::mask::beginnings::{Begins, beginning_with};
+use crate::mask::judge::Style;
 use crate::mask::names::kind_of;
 
 /// Where the secret is, relative to its option.
@@ -18,7 +20,7 @@ pub enum Form {
     /// `-u user,SECRET`
     AfterComma,
     /// The word with this number, options not counted: `htpasswd -b file user SECRET`
-    Word(usize),
+    Word(u8),
     /// `cargo login --registry here SECRET`, if it is random.
     LastWord,
     /// `sqlplus user/SECRET@host`
@@ -98,6 +100,7 @@ pub const COMMANDS: &[SecretOption] = commands! {
     "gh", "--body", Next, "secret set", "gh secret set X --body «{a40}»", "gh pr create --body a1b2c3d4e5f6";
     "gh", "auth token", Printed, "", "$ gh auth token\n«{a40}»", "$ gh auth status\nx1y2z3w4v5u6";
     "htpasswd", "-b", Word(3), "", "htpasswd -bB f me '«{p12}»'", "htpasswd -b f me $P";
+    "htpasswd", "-n", Word(2), "", "htpasswd -nbB me '«{p12}»'", "htpasswd -nB me2";
     "rabbitmqctl", "add_user", Word(3), "", "rabbitmqctl add_user me «{p12}»", "rabbitmqctl add_user me $P";
     "rabbitmqctl", "change_password", Word(3), "", "rabbitmqctl change_password me «{p12}»", "rabbitmqctl change_password me $P";
     "cargo", "login", LastWord, "", "cargo login --registry here «{a32}»", "cargo login --registry kellnr-4";
@@ -111,6 +114,7 @@ pub const COMMANDS: &[SecretOption] = commands! {
     "wandb", "login", LastWord, "", "wandb login «{h40}»", "wandb login --relogin";
     "steamcmd", "+login", Word(2), "", "steamcmd +login me «{p12}» +quit", "steamcmd +login anonymous +quit";
     "mc", "alias", Word(6), "", "mc alias set here https://s3.acme.com me «{a40}»", "mc alias list here";
+    "net", "use", Word(3), "", "net use \\\\\\\\fs01\\\\ipc$ /user:me «{p12}»", "net use Z: \\\\\\\\fs01\\\\share7a /persistent:no";
     "net", "use", Word(4), "", "net use Z: \\\\\\\\fs01\\\\share «{p12}» /user:me", "net use Z: \\\\\\\\fs01\\\\share /user:me";
     "net", "user", Word(3), "", "net user bob «{p12}» /add", "net user bob /active:no";
     "wpa_passphrase", "", Word(2), "", "wpa_passphrase here «{p12}»", "wpa_passphrase here $P";
@@ -147,17 +151,41 @@ pub const COMMANDS: &[SecretOption] = commands! {
     "doppler", "--plain", Printed, "", "$ doppler secrets get DB --plain\n«{p12}»", "$ doppler me\nx1y2z3w4";
     "openssl", "rand", Printed, "", "$ openssl rand -hex 32\n«{h64}»", "$ openssl version\nOpenSSL-3.0.2-1ubuntu1";
     "openssl", "-k", Next, "enc", "openssl enc -aes-256-cbc -k «{a12}» -in x", "openssl enc -kfile x1y2z3";
+    "ssh-keygen", "-N", Next, "", "ssh-keygen -t ed25519 -N '«{p12}»' -f k", "ssh-keygen -t ed25519 -N '' -f k";
+    "ssh-keygen", "-P", Next, "", "ssh-keygen -p -P «{a12}» -f k", "ssh-keygen -p -P \"$P\" -f k";
+    "plink", "-pw", Next, "", "plink -ssh me@h -pw «{a12}» ls", "plink -ssh me@h -pw $P ls";
+    "pscp", "-pw", Next, "", "pscp -pw «{a12}» x me@h:", "pscp -pw $P x me@h:";
+    "twine", "-p", Next, "", "twine upload -u me -p «{a20}» dist/x", "twine upload -u me -p $P dist/x";
+    "helm", "-p", Next, "login", "helm registry login -u me -p «{a20}» r", "helm registry login -u me -p $P r";
+    "skopeo", "-p", Next, "login", "skopeo login -u me -p «{a20}» r", "skopeo login -u me -p $P r";
+    "buildah", "-p", Next, "login", "buildah login -u me -p «{a20}» r", "buildah login -u me -p $P r";
+    "nerdctl", "-p", Next, "login", "nerdctl login -u me -p «{a20}» r", "nerdctl run -p 8080:80 nginx";
+    "Unity", "-serial", Next, "", "Unity -quit -serial «T4-{A4}-{A4}-{A4}-{A4}-{A4}» -logFile -", "Unity -quit -serial $S";
+    "cat", "master.key", Printed, "", "$ cat config/master.key\n«{h32}»", "$ cat config/keys.txt\n{h32}";
+    "cat", "/run/secrets/", Printed, "", "$ cat /run/secrets/db\n«{p12}»", "$ cat /run/lock/db\nx1y2z3w4";
+    "cat", "serviceaccount/token", Printed, "", "$ cat /var/run/x/serviceaccount/token\n«{a60}»", "$ cat serviceaccount/namespace\nx1y2z3w4";
+    "cat", ".vault", Printed, "", "$ cat ~/.vault-token\n«{a40}»", "$ cat ~/.vaults1\n{{} x";
+    "cat", "password.txt", Printed, "", "$ cat secrets/db_password.txt\n«{p12}»", "$ cat words.txt\nx1y2z3w4";
+    "cat", "token.txt", Printed, "", "$ cat token.txt\n«{a40}»", "$ cat token.rs\nx1y2z3w4";
+    "mosquitto_passwd", "-b", Word(3), "", "mosquitto_passwd -b f me «{p12}»", "mosquitto_passwd -b f me $P";
     "mosquitto_pub", "-P", Next, "", "mosquitto_pub -u me -P «{a12}» -t t", "mosquitto_pub -P $P -t t";
     "mosquitto_sub", "-P", Next, "", "mosquitto_sub -u me -P «{a12}» -t t", "mosquitto_sub -P $P -t t";
 };
 
 /// Whether one of the programs in `line` prints a secret and nothing else.
 pub fn prints_secret(line: &str) -> bool {
-    line.split(['|', ';', '&', '\n', '(', '`']).any(|part| {
-        let mut words =
-            part.split_ascii_whitespace().skip_while(|word| word.contains('=') || *word == "sudo");
-        let program = words.next().unwrap_or_default();
-        COMMANDS.iter().any(|row| row.program == program && prints(row, part.as_bytes()))
+    let ends = |byte: &u8| matches!(byte, b'|' | b';' | b'&' | b'\n' | b'(' | b'`');
+    line.as_bytes().split(ends).any(|part| {
+        let mut words = part.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        let program = words.find(|word| !word.contains(&b'=') && *word != b"sudo").unwrap_or_default();
+        let mut four = [b' '; 4];
+        let length = program.len().min(4);
+        four[..length].copy_from_slice(&program[..length]);
+        beginning_with(four).any(|what| {
+            let Begins::Program(row) = what else { return false };
+            let row = &COMMANDS[usize::from(row)];
+            row.program.as_bytes() == program && prints(row, part)
+        })
     })
 }
 
@@ -183,27 +211,44 @@ pub fn prints(row: &SecretOption, words: &[u8]) -> bool {
 /// Words that take from a pipe what `echo` or `printf` puts into it.
 pub struct Piped {
     pub word: &'static str,
-    /// What comes before the secret: `user:`.
-    pub user: bool,
+    pub what: Pipes,
     #[cfg(test)]
     pub must: &'static str,
     #[cfg(test)]
     pub must_not: &'static str,
 }
 
+/// What is piped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Pipes {
+    Secret,
+    /// `user:SECRET`
+    AfterColon,
+    /// Either of them, or something harmless; what comes out is as secret.
+    Encoded,
+}
+
 macro_rules! piped {
-    ($($word:literal, $user:literal, $must:literal, $not:literal;)*) => {
-        &[$(Piped { word: $word, user: $user, #[cfg(test)] must: $must, #[cfg(test)] must_not: $not },)*]
+    ($($word:literal, $what:ident, $must:literal, $not:literal;)*) => {
+        &[$(Piped { word: $word, what: Pipes::$what, #[cfg(test)] must: $must, #[cfg(test)] must_not: $not },)*]
     };
 }
 
 pub const PIPED: &[Piped] = piped! {
-    "chpasswd", true, "echo \"root:«{a12}»\" | chpasswd", "cat users7a.txt | chpasswd";
-    "sudo -S", false, "echo '«{p12}»' | sudo -S systemctl restart x", "echo done | tee x4; sudo -S ls";
-    "passwd --stdin", false, "echo «{p12}» | passwd --stdin root", "echo x1y2z3w4 | tool --stdin";
-    "--passphrase-fd", false, "echo '«{p12}»' | gpg --batch --passphrase-fd 0 -d x", "cat x1 | gpg --passphrase-fd 0 -d x";
-    "--password-stdin", false, "echo «{a20}» | docker login -u me --password-stdin r", "echo $CR_PAT | docker login -u me --password-stdin r";
-    "--with-token", false, "echo '«{a40}»' | gh auth login --with-token", "echo \"$T\" | gh auth login --with-token";
+    "chpasswd", AfterColon, "echo \"root:«{a12}»\" | chpasswd", "cat users7a.txt | chpasswd";
+    "sudo -S", Secret, "echo '«{p12}»' | sudo -S systemctl restart x", "echo done | tee x4; sudo -S ls";
+    "passwd --stdin", Secret, "echo «{p12}» | passwd --stdin root", "echo x1y2z3w4 | tool --stdin";
+    "--passphrase-fd", Secret, "echo '«{p12}»' | gpg --batch --passphrase-fd 0 -d x", "cat x1 | gpg --passphrase-fd 0 -d x";
+    "--password-stdin", Secret, "echo «{a20}» | docker login -u me --password-stdin r", "echo $CR_PAT | docker login -u me --password-stdin r";
+    "--with-token", Secret, "echo '«{a40}»' | gh auth login --with-token", "echo \"$T\" | gh auth login --with-token";
+    "base64", Encoded, "$ echo -n 'me:«{a12}»' | base64\n«{b22}==»", "echo -n 'title: a2' | base64; echo «aGVsbG8=» | base64 -d";
+    "docker secret create", Secret, "printf '«{a12}»' | docker secret create db -", "echo $P | docker secret create db -";
+    "podman secret create", Secret, "printf '«{a12}»' | podman secret create db -", "echo $P | podman secret create db -";
+    "gh secret set", Secret, "echo «{a12}» | gh secret set DB", "echo $P | gh secret set DB";
+    "wrangler secret put", Secret, "echo «{a12}» | wrangler secret put DB", "echo $P | wrangler secret put DB";
+    "gcloud secrets", Secret, "echo -n '«{a12}»' | gcloud secrets create db --data-file=-", "echo -n $P | gcloud secrets create db --data-file=-";
+    "cryptsetup", Secret, "echo -n '«{a12}»' | cryptsetup luksOpen /dev/sdb1 x -", "cat k1 | cryptsetup luksOpen /dev/sdb1 x -";
+    "vercel env add", Secret, "echo «{a12}» | vercel env add DB production", "echo $P | vercel env add DB production";
 };
 
 /// Functions that take a password.
@@ -211,6 +256,8 @@ pub struct Call {
     pub words: &'static str,
     /// Which of its arguments is the secret, counted from 1.
     pub argument: usize,
+    /// How much the argument has to look like a secret: [`Style::Data`] if it can be nothing else.
+    pub style: Style,
     #[cfg(test)]
     pub must: &'static str,
     #[cfg(test)]
@@ -218,25 +265,59 @@ pub struct Call {
 }
 
 macro_rules! calls {
-    ($($words:literal, $argument:literal, $must:literal, $not:literal;)*) => {
-        &[$(Call { words: $words, argument: $argument, #[cfg(test)] must: $must, #[cfg(test)] must_not: $not },)*]
+    ($($words:literal, $argument:literal, $style:ident, $must:literal, $not:literal;)*) => {
+        &[$(Call { words: $words, argument: $argument, style: Style::$style, #[cfg(test)] must: $must, #[cfg(test)] must_not: $not },)*]
     };
 }
 
 pub const CALLS: &[Call] = calls! {
-    "NetworkCredential(", 2, "new NetworkCredential(\"me\", \"«{a16}»\")", "new NetworkCredential(user1, pass1)";
-    "PDO(", 3, "new PDO('mysql:host=db', 'me', '«{a16}»')", "new PDO($dsn1, $user1, $pass1)";
-    "algoliasearch(", 2, "algoliasearch(\"A1\", \"«{h32}»\")", "algoliasearch(appId1, apiKey1)";
-    "login(", 2, "smtp.login(\"me\", \"«{a16}»\")", "login(\"me\", password1)";
-    "basic_auth(", 2, "req.basic_auth('me', '«{a16}»')", "req.basic_auth('me', ENV['P1'])";
-    "basic_auth ", 2, "req.basic_auth 'me', '«{a16}»'", "req.basic_auth 'me', 'dashboard'";
-    "basicAuth(", 2, "client.basicAuth(\"me\", \"«{a16}»\")", "client.basicAuth(\"me\", pass1)";
-    "mysqli_connect(", 3, "mysqli_connect(\"db\", \"root\", \"«{a16}»\", \"shop\")", "mysqli_connect($host1, $user1, $pass1)";
-    "jwt.sign(", 2, "jwt.sign({id: 1, name}, '«{a32}»')", "jwt.sign(claims1, process.env.JWT1)";
-    "jwt.verify(", 2, "jwt.verify(token, '«{a32}»')", "jwt.verify(token1, 'public-key')";
-    "jwt.encode(", 2, "jwt.encode(claims, \"«{a32}»\", algorithm=\"HS256\")", "jwt.encode(claims, key, \"HS256\")";
-    "jwt.decode(", 2, "jwt.decode(token, \"«{a32}»\")", "jwt.decode(token1, settings.key1)";
-    "SetBasicAuth(", 2, "req.SetBasicAuth(\"me\", \"«{a16}»\")", "req.SetBasicAuth(user1, pass1)";
+    "UsernamePasswordCredentials(", 2, Data, "new UsernamePasswordCredentials(\"me\", \"«{a16}»\")", "new UsernamePasswordCredentials(user1, pass1)";
+    "PasswordAuthentication(", 2, Data, "new PasswordAuthentication(\"me\", \"«{a16}»\")", "new PasswordAuthentication(user1, pass1)";
+    "HTTPBasicAuth(", 2, Data, "HTTPBasicAuth('me', '«{a16}»')", "HTTPBasicAuth(user1, pass1)";
+    "DriverManager.getConnection(", 3, Data, "DriverManager.getConnection(\"jdbc:x\", \"me\", \"«regenbogen12»\")", "DriverManager.getConnection(url1, user1, pass1)";
+    "getConnection(", 3, Beside, "source.getConnection(\"jdbc:x\", \"me\", \"«{a16}»\")", "getConnection(\"primary\", \"orders\", \"customers-table\")";
+    "mysql_connect(", 3, Data, "mysql_connect('db', 'me', '«{a16}»')", "mysql_connect($host1, $user1, $pass1)";
+    "ftp_login(", 3, Data, "ftp_login($c, 'me', '«{a16}»')", "ftp_login($c, $user1, $pass1)";
+    "ldap_bind(", 3, Data, "ldap_bind($c, 'cn=me', '«{a16}»')", "ldap_bind($c, $user1, $pass1)";
+    "SignedString(", 1, Beside, "t.SignedString([]byte(\"«{a32}»\"))", "t.SignedString(key1)";
+    "HMAC256(", 1, Beside, "Algorithm.HMAC256(\"«{a32}»\")", "Algorithm.HMAC256(secret1)";
+    "SymmetricSecurityKey(", 1, Beside, "new SymmetricSecurityKey(Encoding.UTF8.GetBytes(\"«{a32}»\"))", "new SymmetricSecurityKey(bytes1)";
+    "SecretKeySpec(", 1, Beside, "new SecretKeySpec(\"«{a32}»\".getBytes(), \"AES\")", "new SecretKeySpec(bytes1, \"AES\")";
+    "Fernet(", 1, Beside, "Fernet(b\"«{w43}=»\")", "Fernet(key1)";
+    "hmac.new(", 1, Beside, "hmac.new(b'«{a32}»', body, 'sha256')", "hmac.new(key1, body)";
+    "createHmac(", 2, Beside, "createHmac('sha256', '«{h64}»')", "createHmac('sha256', process.env.KEY1)";
+    "createCipheriv(", 2, Beside, "createCipheriv('aes-256-cbc', '«{a32}»', iv)", "createCipheriv('aes-256-cbc', key1, iv)";
+    "createDecipheriv(", 2, Beside, "createDecipheriv('aes-256-cbc', '«{a32}»', iv)", "createDecipheriv('aes-256-cbc', key1, iv)";
+    "HMAC.hexdigest(", 2, Beside, "OpenSSL::HMAC.hexdigest('SHA256', '«{h64}»', data)", "OpenSSL::HMAC.hexdigest('SHA256', key1, data)";
+    "hash_hmac(", 3, Beside, "hash_hmac('sha256', $body, '«{h64}»')", "hash_hmac('sha256', $body, $key1)";
+    "JWT.encode(", 2, Beside, "JWT.encode(payload, '«{a32}»', 'HS256')", "JWT.encode(payload, key1, 'HS256')";
+    "JWT.decode(", 2, Beside, "JWT.decode(token, '«{a32}»')", "JWT.decode(token1, key1)";
+    "login(", 1, Beside, "client.login(\"«{a26}.{a6}.{a38}»\")", "login(\"me1@Example2.com\")";
+    "NetworkCredential(", 2, Data, "new NetworkCredential(\"me\", \"«{a16}»\")", "new NetworkCredential(user1, pass1)";
+    "PDO(", 3, Data, "new PDO('mysql:host=db', 'me', '«{a16}»')", "new PDO($dsn1, $user1, $pass1)";
+    "algoliasearch(", 2, Beside, "algoliasearch(\"A1\", \"«{h32}»\")", "algoliasearch(appId1, apiKey1)";
+    "login(", 2, Beside, "smtp.login(\"me\", \"«{a16}»\")", "login(\"me\", password1)";
+    "basic_auth(", 2, Beside, "req.basic_auth('me', '«{a16}»')", "req.basic_auth('me', ENV['P1'])";
+    "basic_auth ", 2, Beside, "req.basic_auth 'me', '«{a16}»'", "req.basic_auth 'me', 'dashboard'";
+    "basicAuth(", 2, Beside, "client.basicAuth(\"me\", \"«{a16}»\")", "client.basicAuth(\"me\", pass1)";
+    "mysqli_connect(", 3, Data, "mysqli_connect(\"db\", \"root\", \"«{a16}»\", \"shop\")", "mysqli_connect($host1, $user1, $pass1)";
+    "jwt.sign(", 2, Beside, "jwt.sign({id: 1, name}, '«{a32}»')", "jwt.sign(claims1, process.env.JWT1)";
+    "jwt.verify(", 2, Beside, "jwt.verify(token, '«{a32}»')", "jwt.verify(token1, 'public-key')";
+    "jwt.encode(", 2, Beside, "jwt.encode(claims, \"«{a32}»\", algorithm=\"HS256\")", "jwt.encode(claims, key, \"HS256\")";
+    "jwt.decode(", 2, Beside, "jwt.decode(token, \"«{a32}»\")", "jwt.decode(token1, settings.key1)";
+    "SetBasicAuth(", 2, Data, "req.SetBasicAuth(\"me\", \"«{a16}»\")", "req.SetBasicAuth(user1, pass1)";
+    "bearer_auth(", 1, Beside, "client.post(&url).bearer_auth(\"«{a40}»\")", "client.post(&url).bearer_auth(token1)";
+    "setBearerAuth(", 1, Beside, "headers.setBearerAuth(\"«{a40}»\")", "headers.setBearerAuth(token1)";
+    "SetAuthToken(", 1, Beside, "client.SetAuthToken(\"«{a40}»\")", "client.SetAuthToken(token1)";
+    "setBasicAuth(", 2, Data, "headers.setBasicAuth(\"me\", \"«{p12}»\")", "headers.setBasicAuth(user1, pass1)";
+    "Credentials.basic(", 2, Data, "Credentials.basic(\"me\", \"«{p12}»\")", "Credentials.basic(user1, pass1)";
+    "BasicAWSCredentials(", 2, Beside, "new BasicAWSCredentials(\n    \"AK1\",\n    \"«{b40}»\")", "new BasicAWSCredentials(\n    id1,\n    key1)";
+    "AwsBasicCredentials.create(", 2, Beside, "AwsBasicCredentials.create(\"AK1\", \"«{b40}»\")", "AwsBasicCredentials.create(id1, key1)";
+    "StorageSharedKeyCredential(", 2, Beside, "new StorageSharedKeyCredential(\"me\", \"«{b86}==»\")", "new StorageSharedKeyCredential(name1, key1)";
+    "AzureKeyCredential(", 1, Beside, "AzureKeyCredential(\"«{h32}»\")", "AzureKeyCredential(os.environ[\"KEY1\"])";
+    "ClientSecretCredential(", 3, Beside, "ClientSecretCredential(tenant, app, \"«{a40}»\")", "ClientSecretCredential(tenant1, app1, secret1)";
+    "DBI->connect(", 3, Data, "DBI->connect(\"dbi:Pg:dbname=x\", 'me', '«Palette-14-Rot»')", "DBI->connect($dsn1, 'me', $ENV{PASS1})";
+    "DBI.connect(", 3, Data, "DBI.connect('dbi:Pg:x', 'me', '«{p12}»')", "DBI.connect(dsn1, user1, pass1)";
 };
 
 /// Words that a secret follows, in quotes or clearly random.
@@ -255,6 +336,8 @@ macro_rules! phrases {
 }
 
 pub const PHRASES: &[Phrase] = phrases! {
+    "-setcookie ", "-setcookie «{A20}»", "-setcookie monster";
+    "snmp-server community ", "snmp-server community «{a12}» RO 99", "snmp-server community public RO";
     "IDENTIFIED BY ", "CREATE USER a IDENTIFIED BY '«{p12}»'", "CREATE USER a IDENTIFIED BY ?";
     "mysql_native_password BY ", "IDENTIFIED WITH mysql_native_password BY '«{p12}»'", "IDENTIFIED WITH mysql_native_password BY ?";
     "caching_sha2_password BY ", "IDENTIFIED WITH caching_sha2_password BY '«{p12}»'", "IDENTIFIED WITH caching_sha2_password BY ?";

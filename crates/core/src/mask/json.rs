@@ -38,18 +38,22 @@ impl Labels {
     /// The next string is the value of this key.
     pub fn key(&mut self, key: &str) {
         let is = |words: &[&str]| words.iter().any(|word| key.eq_ignore_ascii_case(word));
-        self.option = None;
-        self.key = if is(&["name", "key"]) {
-            Some(Label::Name)
-        } else if is(&["value"]) {
-            Some(Label::Value)
-        } else if is(&["command", "cmd"]) {
-            Some(Label::Command)
-        } else if is(&["stdout", "output"]) {
-            Some(Label::Output)
-        } else {
-            kind_of(key.as_bytes()).map(Label::Secret)
+        let label = || {
+            const LABELS: [(&str, Label); 7] = [
+                ("name", Label::Name),
+                ("key", Label::Name),
+                ("value", Label::Value),
+                ("command", Label::Command),
+                ("cmd", Label::Command),
+                ("stdout", Label::Output),
+                ("output", Label::Output),
+            ];
+            // No longer than the longest of them: most keys are.
+            let known = || LABELS.iter().find(|(word, _)| key.eq_ignore_ascii_case(word));
+            (key.len() <= 7).then(known)?.map(|(_, label)| *label)
         };
+        self.option = None;
+        self.key = label().or_else(|| kind_of(key.as_bytes()).map(Label::Secret));
         match self.key {
             Some(Label::Value) => self.name = self.name.or(self.object.take()),
             Some(Label::Secret(kind)) => (self.name, self.object) = (None, Some(kind)),

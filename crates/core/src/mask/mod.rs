@@ -12,6 +12,7 @@ mod bytes;
 mod commands;
 pub mod json;
 mod judge;
+mod lists;
 mod names;
 mod noise;
 pub mod paranoid;
@@ -20,6 +21,7 @@ mod recognize;
 mod scan;
 mod shapes;
 mod table;
+mod tell;
 
 use crate::mask::json::Labels;
 use crate::mask::scan::Scan;

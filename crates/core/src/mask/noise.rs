@@ -82,8 +82,7 @@ impl Joints {
     #[inline(never)]
     fn find(&mut self, bytes: &[u8], mut from: usize) -> usize {
         loop {
-            let sign = |byte: &u8| matches!(byte, b'_' | b'-');
-            while let Some(skipped) = bytes.get(from..self.end).and_then(|here| here.iter().position(sign)) {
+            while let Some(skipped) = bytes.get(from..self.end).and_then(next_sign) {
                 from += skipped;
                 if may_be_noise(&bytes[from + 1..]) {
                     return from;
@@ -98,11 +97,32 @@ impl Joints {
                 return usize::MAX;
             };
             let inside = from + block * BLOCK;
-            self.end = inside + run(bytes, inside, |byte| is_letter(&byte));
+            let known = inside + BLOCK;
+            self.end = known + run(bytes, known, |byte| is_letter(&byte));
             let back = bytes[..inside].iter().rev().take(BLOCK).take_while(|byte| is_letter(byte)).count();
             from = if back + self.end - inside < SHORTEST { self.end } else { from.max(inside - back) };
         }
     }
+}
+
+/// The first `_` or `-`, looked for in eight bytes at a time.
+fn next_sign(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 0xff;
+    let (eights, rest) = bytes.as_chunks::<8>();
+    // The lowest byte that is marked is right; what is above it may be a carry.
+    let marks = |eight: u64, sign: u8| {
+        let other = eight ^ (ONES * u64::from(sign));
+        other.wrapping_sub(ONES) & !other & (ONES << 7)
+    };
+    for (number, eight) in eights.iter().enumerate() {
+        let eight = u64::from_le_bytes(*eight);
+        let marks = marks(eight, b'_') | marks(eight, b'-');
+        if marks != 0 {
+            return Some(8 * number + marks.trailing_zeros() as usize / 8);
+        }
+    }
+    let sign = |byte: &u8| matches!(byte, b'_' | b'-');
+    rest.iter().position(sign).map(|at| bytes.len() - rest.len() + at)
 }
 
 /// Whether a blank, a quote, a bracket or another sign below `-` is in the block: nearly always, and told without a branch.

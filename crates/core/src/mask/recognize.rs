@@ -5,7 +5,7 @@ use crate::mask::assign::{ValueAt, argument, name_before, value_from};
 use crate::mask::bytes::{
     begins_word, is_blank, is_quote, line_end, next_line, run, run_up_to, starts_with_ignore_case,
 };
-use crate::mask::commands::{CALLS, Form, PHRASES, PIPED, Piped, SecretOption, prints};
+use crate::mask::commands::{CALLS, Form, PHRASES, PIPED, Piped, Pipes, SecretOption, prints};
 use crate::mask::judge::{Style, is_random, is_secret, is_wallet, is_wordy, stands_for_a_value};
 use crate::mask::names::{Kind, kind_of};
 use crate::mask::scan::LONGEST_LINE;
@@ -16,7 +16,7 @@ use std::ops::Range;
 pub(super) fn among_words(bytes: &[u8], from: usize, row: &SecretOption) -> Option<Secret> {
     let end = line_end(bytes, from, 512);
     let mut announced = row.option.is_empty();
-    let (mut count, mut at, mut last) = (0, from, None);
+    let (mut count, mut at, mut last) = (0u8, from, None);
     while at < end {
         at += run(&bytes[..end], at, is_blank);
         // `\\\\host\\share` is a word like any other.
@@ -43,7 +43,7 @@ pub(super) fn among_words(bytes: &[u8], from: usize, row: &SecretOption) -> Opti
                     return password(bytes, value_from(bytes, start)?);
                 }
             }
-            _ if matches!(word, [b'-' | b'+', ..]) => {}
+            _ if matches!(word, [b'-' | b'+', ..]) || starts_with_ignore_case(word, "/user:") => {}
             Form::AfterSlash => {
                 let slash = memchr::memchr(b'/', word)?;
                 let host = memchr::memrchr(b'@', word).unwrap_or(word.len());
@@ -51,7 +51,7 @@ pub(super) fn among_words(bytes: &[u8], from: usize, row: &SecretOption) -> Opti
                 return if slash > 0 { password(bytes, value) } else { None };
             }
             _ => {
-                count += 1;
+                count = count.saturating_add(1);
                 if row.form == Form::Word(count) {
                     return if announced { password(bytes, value) } else { None };
                 }
@@ -100,7 +100,10 @@ fn password(bytes: &[u8], value: ValueAt) -> Option<Secret> {
 }
 
 pub(super) fn prefixed(bytes: &[u8], at: usize, shape: &Shape) -> Option<Secret> {
-    if !bytes[at..].starts_with(shape.prefix.as_bytes())
+    // Its first letters are known to be there; its last one tells most others apart.
+    let prefix = shape.prefix.as_bytes();
+    if bytes.get(at + prefix.len() - 1) != prefix.last()
+        || !bytes[at..].starts_with(prefix)
         || (shape.place == Place::Word && !begins_word(bytes, at))
     {
         return None;
@@ -112,7 +115,7 @@ pub(super) fn prefixed(bytes: &[u8], at: usize, shape: &Shape) -> Option<Secret>
     if shape.alphabet == Alphabet::Crypt && at.checked_sub(1).is_some_and(inside) {
         return None;
     }
-    let (least, most) = shape.length;
+    let (least, most) = shape.length();
     // Judged by its beginning: what is not a key must not be read to its end at each of its letters.
     let enough = if most == usize::MAX { least + 64 } else { most + 1 };
     let judged = run_up_to(bytes, start, enough, |byte| shape.alphabet.has(byte));
@@ -238,9 +241,10 @@ fn decoded(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// `<key>Password</key> <string>SECRET</string>`, at `<string>`.
+/// `<key>Password</key> <string>SECRET</string>`, `<Password> <Value>SECRET</Value>`, at the tag before the secret.
 pub(super) fn property(bytes: &[u8], at: usize) -> Option<Secret> {
-    if !bytes[at..].starts_with(b"<string>") {
+    let list = bytes[at..].starts_with(b"<string>");
+    if !list && !starts_with_ignore_case(&bytes[at..], "<value>") {
         return None;
     }
     let from = at.saturating_sub(128);
@@ -249,12 +253,17 @@ pub(super) fn property(bytes: &[u8], at: usize) -> Option<Secret> {
     while let Some(rest) = lead.strip_suffix(b"\\n").or_else(|| lead.strip_suffix(b"\\t")) {
         lead = rest.trim_ascii_end();
     }
-    let key = lead.strip_suffix(b"</key>")?;
-    let name = &key[memchr::memrchr(b'>', key)? + 1..];
-    let start = at + "<string>".len();
+    let name = if list {
+        let key = lead.strip_suffix(b"</key>")?;
+        &key[memchr::memrchr(b'>', key)? + 1..]
+    } else {
+        let tag = lead.strip_suffix(b">")?;
+        &tag[memchr::memrchr(b'<', tag)? + 1..]
+    };
+    let start = at + if list { "<string>" } else { "<value>" }.len();
     let span = start..start + run_up_to(bytes, start, 512, |byte| !matches!(byte, b'<' | b'\n'));
     let value = ValueAt { span, quoted: true };
-    let closed = bytes[value.span.end..].starts_with(b"</string>");
+    let closed = bytes[value.span.end..].starts_with(b"</");
     let likely = closed && is_secret(kind_of(name)?, Style::Data, &value.judged(bytes));
     if likely { Secret::new("secret", value.span) } else { None }
 }
@@ -263,8 +272,9 @@ pub(super) fn property(bytes: &[u8], at: usize) -> Option<Secret> {
 pub(super) fn here_string(bytes: &[u8], at: usize) -> Option<Secret> {
     let from = at.saturating_sub(160);
     let line = memchr::memrchr2(b'\n', b'|', &bytes[from..at]).map_or(from, |found| from + found + 1);
-    let reads =
-        |row: &&Piped| !row.user && memchr::memmem::find(&bytes[line..at], row.word.as_bytes()).is_some();
+    let reads = |row: &&Piped| {
+        row.what == Pipes::Secret && memchr::memmem::find(&bytes[line..at], row.word.as_bytes()).is_some()
+    };
     let named = || name_before(bytes, at).and_then(|name| kind_of(&bytes[name.span]));
     let kind = if PIPED.iter().any(|row| reads(&row)) { Kind::Password } else { named()? };
     let value = value_from(bytes, at + 3)?;
@@ -315,12 +325,25 @@ pub(super) fn cookie_jar(bytes: &[u8], at: usize) -> Option<Secret> {
 
 /// `login("user", "SECRET")`, `jwt.sign(claims, "SECRET")`
 pub(super) fn call(bytes: &[u8], at: usize) -> Option<Secret> {
-    let row = CALLS.iter().find(|row| bytes[at..].starts_with(row.words.as_bytes()))?;
-    argument(bytes, at + row.words.len(), row.argument, Style::Beside)
+    let mut rows = CALLS.iter().filter(|row| bytes[at..].starts_with(row.words.as_bytes()));
+    rows.find_map(|row| argument(bytes, at + row.words.len(), row.argument, row.style))
 }
 
-/// `echo SECRET | program --password-stdin`, with the word that says so at `at`.
-pub(super) fn piped(bytes: &[u8], at: usize) -> Option<Secret> {
+/// `expect "assword:"` and `send "SECRET\r"` on the next line, at `send`.
+pub(super) fn sent(bytes: &[u8], at: usize) -> Option<Secret> {
+    // With the quotes as they are, or as JSON writes them.
+    const WORDS: [&str; 4] = ["send \"", "send -- \"", "send \\\"", "send -- \\\""];
+    let known = WORDS.iter().any(|word| bytes[at..].starts_with(word.as_bytes()));
+    memchr::memmem::find(&bytes[at.saturating_sub(64)..at], b"assword").filter(|_| known)?;
+    let after = at + "send ".len();
+    let mut value = value_from(bytes, after + if bytes[after..].starts_with(b"-- ") { 3 } else { 0 })?;
+    let text = &bytes[value.span.clone()];
+    value.span.end = value.span.start + memchr::memchr(b'\\', text).unwrap_or(text.len());
+    password(bytes, value)
+}
+
+/// `echo SECRET | program --password-stdin`, with the word that says so at `at`; and what it prints, if that is as secret.
+pub(super) fn piped(bytes: &[u8], at: usize) -> Option<(Secret, Option<Secret>)> {
     let row = PIPED.iter().find(|row| bytes[at..].starts_with(row.word.as_bytes()))?;
     let from = at.saturating_sub(256);
     let pipe = from + memchr::memrchr(b'|', &bytes[from..at])?;
@@ -332,11 +355,31 @@ pub(super) fn piped(bytes: &[u8], at: usize) -> Option<Secret> {
     }
     start += if bytes[start..].starts_with(b"'%s' ") { 5 } else { 0 };
     let mut value = value_from(bytes, start).filter(|value| value.span.end <= pipe)?;
-    if row.user {
-        value.span.start += memchr::memchr(b':', &bytes[value.span.clone()])? + 1;
+    let colon = memchr::memchr(b':', &bytes[value.span.clone()]);
+    let mut style = Style::Env;
+    match row.what {
+        Pipes::Secret => {}
+        Pipes::AfterColon => value.span.start += colon? + 1,
+        Pipes::Encoded => {
+            let rest = line_end(bytes, at, 64);
+            let decodes = bytes[at..rest].windows(2).any(|pair| matches!(pair, b"-d" | b"-D" | b"--d"));
+            let blank = bytes[value.span.clone()].contains(&b' ');
+            if decodes || blank {
+                return None;
+            }
+            value.span.start += colon.map_or(0, |colon| colon + 1);
+            // Without a user, only the value itself can tell.
+            (style, value.quoted) =
+                if colon.is_some() { (Style::Env, value.quoted) } else { (Style::Told, false) };
+        }
     }
-    let likely = is_secret(Kind::Password, Style::Env, &value.judged(bytes));
-    if likely { Secret::new("password", value.span) } else { None }
+    if !is_secret(Kind::Password, style, &value.judged(bytes)) {
+        return None;
+    }
+    let next = next_line(bytes, line_end(bytes, at, 64));
+    let printed =
+        || (row.what == Pipes::Encoded && next > at + row.word.len()).then(|| alone(bytes, next))?;
+    Some((Secret::new("password", value.span)?, printed()))
 }
 
 pub(super) fn phrase(bytes: &[u8], at: usize) -> Option<Secret> {

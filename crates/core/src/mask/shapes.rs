@@ -8,7 +8,7 @@ pub struct Shape {
     /// What may follow the prefix.
     pub alphabet: Alphabet,
     /// How many of these characters must follow, at least and at most.
-    pub length: (usize, usize),
+    pub length: (u16, u16),
     pub place: Place,
 }
 
@@ -71,7 +71,15 @@ impl Alphabet {
     }
 }
 
-const MANY: usize = usize::MAX;
+const MANY: u16 = u16::MAX;
+
+impl Shape {
+    /// How many characters must follow the prefix, at least and at most.
+    pub fn length(&self) -> (usize, usize) {
+        let (least, most) = self.length;
+        (least.into(), if most == MANY { usize::MAX } else { most.into() })
+    }
+}
 
 macro_rules! shapes {
     ($($name:literal, $prefix:literal, $alphabet:ident, $least:expr, $most:expr, $place:ident;)*) => {
@@ -173,6 +181,7 @@ pub const SHAPES: &[Shape] = shapes! {
     "shopify-token", "shpat_", Hex, 32, MANY, Anywhere;
     "shopify-token", "shpca_", Hex, 32, MANY, Anywhere;
     "shopify-token", "shppa_", Hex, 32, MANY, Anywhere;
+    "shopify-token", "shpua_", Hex, 32, MANY, Anywhere;
     "shopify-token", "shpss_", Hex, 32, MANY, Anywhere;
     "groq-key", "gsk_", Alnum, 40, MANY, Word;
     "xai-key", "xai-", Alnum, 60, MANY, Word;

@@ -19,6 +19,8 @@ const LONGEST_LINE: usize = 1024;
 const WIDEST_GAP: usize = 64;
 const LONGEST_INSERT: usize = 256 << 10;
 const MOST_COLUMNS: usize = 128;
+/// Fields of JSON that may be such a file.
+const MOST_FIELDS: usize = 32;
 /// What tables are drawn with besides ASCII: `│` between cells, `─` below the heading.
 const BAR: &[u8] = "│".as_bytes();
 const RULE: &[u8] = "──".as_bytes();
@@ -29,10 +31,22 @@ pub fn secrets(bytes: &[u8]) -> VecDeque<Secret> {
     if bytes.len() < SHORTEST {
         return found;
     }
-    let has = |newline: &[u8]| memchr::memmem::find(bytes, newline).is_some();
-    let Some(newline) = [&b"\n"[..], b"\\n"].into_iter().find(|newline| has(newline)) else { return found };
+    let newline: &[u8] = if memchr::memchr(b'\n', bytes).is_some() {
+        b"\n"
+    } else if memchr::memchr_iter(b'\\', bytes).any(|at| bytes.get(at + 1) == Some(&b'n')) {
+        b"\\n"
+    } else {
+        return found;
+    };
     let text = Text { bytes, newline };
-    text.comma_separated(&mut found);
+    text.comma_separated(0, &mut found);
+    // The output of a program in JSON.
+    if newline.len() > 1 && bytes[0] == b'{' {
+        for colon in memchr::memmem::find_iter(bytes, b"\":\"").take(MOST_FIELDS) {
+            text.comma_separated(colon + 3, &mut found);
+        }
+    }
+    text.keys_of_azure(&mut found);
     let mut from = 0;
     let mut rules = [Rule::of(b"--"), Rule::of(RULE)];
     while let Some(rule) = rules.iter_mut().filter_map(|rule| rule.next(bytes, from)).min() {
@@ -41,6 +55,10 @@ pub fn secrets(bytes: &[u8]) -> VecDeque<Secret> {
         if line.start > 0 && is_ruler(&bytes[line.clone()]) {
             from = text.drawn(line, &mut found).max(from);
         }
+    }
+    // Most texts have no table.
+    if !found.is_empty() {
+        found.make_contiguous().sort_by_key(|secret| secret.span.start);
     }
     found
 }
@@ -237,19 +255,41 @@ impl Text<'_> {
         end
     }
 
-    /// A file whose first line names its columns.
-    fn comma_separated(&self, found: &mut VecDeque<Secret>) {
+    /// `KeyName  Permissions  Value`, as Azure's client lists the keys of an account; without its ruler, which some leave out.
+    fn keys_of_azure(&self, found: &mut VecDeque<Secret>) {
+        let bytes = self.bytes;
+        let Some(at) = memchr::memmem::find(bytes, b"KeyName ") else { return };
+        let mut heading = self.line_at(at);
+        // The beginning of a field in JSON.
+        heading.start += memchr::memrchr(b'"', &bytes[heading.start..at]).map_or(0, |quote| quote + 1);
+        let text = &bytes[heading.clone()];
+        let Some(value) = text.trim_ascii_end().strip_suffix(b" Value").map(|lead| lead.len() + 1) else {
+            return;
+        };
+        let mut end = heading.end;
+        while let Some(line) = self.line_after(end) {
+            end = line.end;
+            let cell = trimmed(bytes, (line.start + value).min(line.end)..line.end);
+            if line.len() > LONGEST_LINE || cell.is_empty() {
+                return;
+            }
+            take(bytes, &[cell], &[(0, Kind::Key)], found);
+        }
+    }
+
+    /// A file that begins at `from` and whose first line names its columns.
+    fn comma_separated(&self, from: usize, found: &mut VecDeque<Secret>) {
         let bytes = self.bytes;
         let name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b' ' | b'"');
-        let first = run_up_to(bytes, 0, LONGEST_LINE, name);
+        let first = from + run_up_to(bytes, from, LONGEST_LINE, name);
         let Some(&comma) = bytes.get(first).filter(|byte| matches!(byte, b',' | b';' | b'\t')) else {
             return;
         };
-        let heading = run_up_to(bytes, 0, LONGEST_LINE, |byte| name(byte) || byte == comma);
+        let heading = from + run_up_to(bytes, from, LONGEST_LINE, |byte| name(byte) || byte == comma);
         if !matches!(bytes.get(heading), Some(b'\n' | b'\r' | b'\\')) {
             return;
         }
-        let columns = fields(bytes, 0..heading, comma);
+        let columns = fields(bytes, from..heading, comma);
         let wanted = named(columns.iter().map(|cell| &bytes[cell.clone()]));
         if wanted.is_empty() {
             return;
@@ -346,6 +386,24 @@ mod tests {
             }
             assert_eq!(text(&masked), masked.as_str(), "masking twice is masking once");
         }
+    }
+
+    #[test]
+    fn the_keys_that_azure_lists_are_masked() {
+        let key = "8w7zDhw9ditzLe6sSfmg03WgRGvL+2+pwptF80VdY0Y7tabkeh4t7LND+gmVRrBngaSobgnE/siTJ+3P5eKuFu==";
+        let heading = "CreationTime  KeyName  Permissions  Value\n";
+        let ruler = "------------  -------  -----------  -----\n";
+        for ruler in ["", ruler] {
+            let of =
+                |value: &str| format!("{heading}{ruler}2024-11-02    key1     FULL         {value}\n\ndone");
+            assert_eq!(text(&of(key)), of("[masked:secret]"));
+            assert_eq!(text(&of("[masked:secret]")), of("[masked:secret]"));
+            let nested = text(&format!("{{\"stdout\":\"{}\"}}", of(key).replace('\n', "\\n"))).into_owned();
+            assert!(!nested.contains(key), "{nested}");
+            assert_eq!(text(&of("production-eu-1")), of("production-eu-1"));
+        }
+        let other = format!("Name     Kind         Value\nkey1     FULL         {key}\n");
+        assert_eq!(text(&other), other.as_str());
     }
 
     #[test]

@@ -4,19 +4,20 @@
 mod arguments;
 mod names;
 
-use crate::mask::assign::value_from;
+use crate::mask::assign::{array, prompted, value_from};
 use crate::mask::beginnings::{
-    BEGINNINGS, Begins, FOURS, JOINT, NAME_END, Other, SEPARATOR, SIGN, STARTS, WORD, sum,
+    Begins, HEADS, JOINT, NAME_END, Other, SEPARATOR, SIGN, STARTS, THREE, WORD, WORDS, beginning_with, sum,
 };
-use crate::mask::bytes::{begins_word, color_end, is_blank, run, run_up_to};
+use crate::mask::bytes::{begins_word, color_end, is_blank, next_line, run, run_up_to};
 use crate::mask::judge::{Style, is_secret};
 use crate::mask::names::{Kind, may_end_before_blank, may_matter};
 use crate::mask::noise::{self, Joints};
 use crate::mask::recognize::{
-    basic, bearer, call, cookie_jar, discord, here_string, phrase, piped, prefixed, property, seed, twilio,
+    basic, bearer, call, cookie_jar, discord, here_string, phrase, piped, prefixed, property, seed, sent,
+    twilio,
 };
 use crate::mask::shapes::{Alphabet, MIDDLES, Middle, SHAPES};
-use crate::mask::{Secret, address, pem, table};
+use crate::mask::{Secret, address, lists, pem, table, tell};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -151,43 +152,64 @@ impl<'a> Scan<'a> {
         let end = joint.saturating_add(2).min(known.saturating_add(3));
         let bytes = &self.bytes[..self.bytes.len().min(end)];
         // Asked for once, and not for every byte, whether they are there.
-        let starts: &[[u8; 256]; 256] = &STARTS;
-        let what_at = |pair: &[u8]| starts[usize::from(pair[1])][usize::from(pair[0])];
-        loop {
-            let rest = bytes.get(at..).unwrap_or_default();
-            // Most pairs that begin a word are ruled out by the next two bytes, without leaving the loop.
-            let found = rest.windows(4).position(|four| match what_at(four) {
-                0 => false,
-                WORD => begins_some_word([four[0], four[1], four[2], four[3]]),
-                _ => true,
-            });
-            let last = rest.len().saturating_sub(3);
-            let pair = || rest[last..].windows(2).position(|pair| what_at(pair) != 0).map(|pair| last + pair);
-            let Some(skipped) = found.or_else(pair) else {
-                return (joint < bytes.len()).then_some((joint, JOINT));
-            };
-            at += skipped;
-            let what = self.second_check(at, what_at(&bytes[at..])) | if at == joint { JOINT } else { 0 };
-            if what != 0 {
-                return Some((at, what));
+        let starts: &[u8; 1 << 16] = &STARTS;
+        let found = |at: usize, what: u8| {
+            let joint = if at == joint { JOINT } else { 0 };
+            let what = self.with_words(at, what);
+            let what = if what == 0 { joint } else { self.second_check(at, what) | joint };
+            (what != 0).then_some((at, what))
+        };
+        // Most groups of seven pairs have none that may begin anything.
+        while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+            let eight = u64::from_le_bytes(*eight);
+            let what =
+                |pair: usize| u64::from(starts[usize::from((eight >> (8 * pair)) as u16)]) << (8 * pair);
+            let mut all = what(0) | what(1) | what(2) | what(3) | what(4) | what(5) | what(6);
+            while all != 0 {
+                let pair = all.trailing_zeros() as usize / 8;
+                let what = self.with_words(at + pair, (all >> (8 * pair)) as u8);
+                // A dash within a word, as in a UUID.
+                let dash = what == SIGN && self.is_within_word(at + pair);
+                if what != 0
+                    && !dash
+                    && let Some(found) = found(at + pair, what)
+                {
+                    return Some(found);
+                }
+                all &= !(0xff << (8 * pair));
             }
-            at += 1;
+            at += 7;
         }
+        let rest = bytes.get(at..).unwrap_or_default();
+        let what = |pair: &[u8]| starts[usize::from(u16::from_le_bytes([pair[0], pair[1]]))];
+        let pair = rest.windows(2).enumerate().find_map(|(pair, bytes)| found(at + pair, what(bytes)));
+        pair.or_else(|| (joint < bytes.len()).then_some((joint, JOINT)))
+    }
+
+    /// What may be at `at` by its pair, without the words that their other bytes rule out: nearly all.
+    #[inline(always)]
+    fn with_words(&self, at: usize, mut what: u8) -> u8 {
+        let mut words = what & WORD;
+        while words != 0 {
+            let back = words.trailing_zeros() as usize;
+            words &= words - 1;
+            let four = at.checked_sub(back).and_then(|at| self.bytes.get(at..)?.first_chunk());
+            if !four.is_some_and(|four| begins_some_word(*four)) {
+                what &= !WORDS[back];
+            }
+        }
+        what
     }
 
     /// What may be at `at` after a second check that is still cheap.
-    #[inline(always)]
     fn second_check(&self, at: usize, mut what: u8) -> u8 {
         let bytes = self.bytes;
-        if what & WORD != 0 {
-            let four = bytes.get(at..at + 4).map_or([0; 4], |four| [four[0], four[1], four[2], four[3]]);
-            if !begins_some_word(four) {
-                what &= !WORD;
-            }
+        if what & SIGN != 0 && !self.may_be_sign(at) {
+            what &= !SIGN;
         }
         if what & NAME_END != 0 {
-            let ended = matches!(bytes.get(at + 2), Some(b' ' | b'\t' | b'>'))
-                || matches!(bytes.get(at + 2..at + 4), Some(b"\">" | b"\\\""));
+            let ended = matches!(bytes.get(at + 2), Some(b' ' | b'\t' | b'>' | b'?'))
+                || matches!(bytes.get(at + 2..at + 4), Some(b"\">" | b"\\\"" | b".."));
             if !ended
                 || at < 2
                 || !may_end_before_blank([bytes[at - 2], bytes[at - 1], bytes[at], bytes[at + 1]])
@@ -204,18 +226,39 @@ impl<'a> Scan<'a> {
     /// Whether the text before the separator at `at` could be a name that matters.
     fn may_separate(&self, at: usize) -> bool {
         let bytes = self.bytes;
-        // The signs of an address and of a bot's token.
-        if bytes[at] == b':' && matches!(bytes[at + 1], b'/' | b'\\' | b'A' | b'5' | b'*') {
-            return true;
+        if at == 0 {
+            return false;
         }
-        // A line of its own may follow.
-        if bytes[at] == b':' && bytes[at + 1] == b'\n' {
+        // The signs of an address and of a bot's token; the hashes of a Windows account, `name:500:…:…:::`; a line of its
+        // own may follow.
+        let next = bytes[at + 1];
+        if bytes[at] == b':'
+            && (matches!(next, b'/' | b'\\' | b'A' | b'5' | b'*' | b'\n')
+                || (next == b':' && bytes.get(at + 2) == Some(&b':')))
+        {
             return true;
         }
         if bytes[at] == b'%' && bytes.get(at + 3) == Some(&b'%') {
             return true;
         }
+        // A name in quotes, as in JSON, or without any.
+        let before = bytes[at - 1];
+        let quoted = before == b'"' && bytes[at] == b':';
+        let name = at - usize::from(quoted);
+        if name > 1 && bytes[name - 1].is_ascii_alphanumeric() && bytes[at] != b'=' {
+            return may_matter(bytes, name) || is_color(&bytes[..name]);
+        }
         let mut end = at;
+        // What a prompt says is set: `Secret Access Key [None]: `
+        if bytes[at] == b':' && bytes[at - 1] == b']' {
+            end = prompted(bytes, at);
+        }
+        // `char password[] = "…"`
+        if bytes[at] == b'=' {
+            let before = end - usize::from(bytes[end - 1] == b' ');
+            let name = array(bytes, before);
+            end = if name < before { name } else { end };
+        }
         while end > 0
             && at - end < 16
             && matches!(
@@ -233,9 +276,8 @@ impl<'a> Scan<'a> {
             return false;
         }
         // The end of a color; a typed name, as in `password: str = "…"`.
-        let colored = matches!(bytes[end - 1], b'm' | b'K') && matches!(bytes[end - 2], b'0'..=b'9' | b'[');
         let typed = bytes[at] == b'=' && at > end && bytes[at + 1] == b' ' && may_open(&bytes[at + 2..]);
-        colored || typed || may_matter(bytes, end)
+        typed || may_matter(bytes, end) || is_color(&bytes[..end])
     }
 
     fn secret_at(&mut self, at: usize, what: u8) -> Option<Secret> {
@@ -249,8 +291,10 @@ impl<'a> Scan<'a> {
         if secret.is_none() && what & NAME_END != 0 {
             secret = self.at_name_end(at);
         }
-        if secret.is_none() && what & WORD != 0 {
-            secret = self.at_word(at);
+        for (back, word) in WORDS.into_iter().enumerate().rev() {
+            if secret.is_none() && what & word != 0 {
+                secret = self.at_word(at - back);
+            }
         }
         if secret.is_none() && what & JOINT != 0 {
             secret = noise::named(self.bytes, at);
@@ -260,28 +304,57 @@ impl<'a> Scan<'a> {
 
     fn at_sign(&mut self, at: usize) -> Option<Secret> {
         let bytes = self.bytes;
+        // The markers that are shorter than a word.
         let mut middles = MIDDLES.iter().take_while(|row| row.marker.len() < 4);
-        if let Some(secret) = middles.find_map(|row| self.middle(at, row)) {
+        let first = |row: &&Middle| row.marker.as_bytes()[0] == bytes[at];
+        if let Some(row) = middles.find(first)
+            && let Some(secret) = self.middle(at, row)
+        {
             return Some(secret);
         }
         match bytes[at] {
             b'@' => address::driver(bytes, at),
-            b'-' => pem::at_dashes(bytes, at)
+            b'/' => self.login(at),
+            b'-' if bytes[at + 1] == b'-' => pem::at_dashes(bytes, at)
                 .or_else(|| self.option(at))
                 .or_else(|| self.long_option(at))
-                .or_else(|| piped(bytes, at)),
+                .or_else(|| self.piped(at)),
+            b'-' => self.option(at),
             _ => None,
+        }
+    }
+
+    /// Whether the sign at `at` is a dash between letters, and not one that says more there.
+    #[inline(always)]
+    fn is_within_word(&self, at: usize) -> bool {
+        let bytes = self.bytes;
+        bytes[at] == b'-'
+            && !matches!(bytes[at + 1], b'-' | b'u')
+            && at.checked_sub(1).is_some_and(|before| bytes[before].is_ascii_alphanumeric())
+    }
+
+    /// Whether what precedes the sign at `at`, or follows it, allows it to be more than a sign of a text.
+    fn may_be_sign(&self, at: usize) -> bool {
+        let bytes = self.bytes;
+        let before = at.checked_sub(1).map_or(b' ', |before| bytes[before]);
+        let next = bytes[at + 1];
+        match bytes[at] {
+            b'/' => before == b' ',
+            // Azure's marker follows a digit.
+            b'Q' => before.is_ascii_digit(),
+            b'-' => match (before, next) {
+                // `-----BEGIN`
+                (b'-', b'-') => matches!(bytes.get(at + 5), Some(b'B' | b'E')),
+                (b' ' | b'\t' | b'\n' | b'"' | b'\'' | b'`' | b'\\', _) | (_, b'-') => true,
+                _ => next == b'u' && bytes.get(at + 2) == Some(&b's'),
+            },
+            _ => true,
         }
     }
 
     fn middle(&self, at: usize, row: &Middle) -> Option<Secret> {
         let marker = row.marker.as_bytes();
         if self.bytes[at] != marker[0] || !self.bytes[at..].starts_with(marker) {
-            return None;
-        }
-        // Azure's marker follows a digit, which rules out nearly everything else.
-        if row.marker == "Q~" && !at.checked_sub(1).is_some_and(|before| self.bytes[before].is_ascii_digit())
-        {
             return None;
         }
         let (before, least, most) = row.before;
@@ -309,33 +382,36 @@ impl<'a> Scan<'a> {
         let mut four = [0; 4];
         let length = (bytes.len() - at).min(4);
         four[..length].copy_from_slice(&bytes[at..at + length]);
-        let head = u32::from_be_bytes(four);
-        let (starts, offsets) = &BEGINNINGS;
-        let first = usize::from(bytes[at]);
-        starts[offsets[first]..offsets[first + 1]]
-            .iter()
-            .filter(|start| head & start.mask == start.head)
-            .find_map(|start| match start.what {
-                Begins::Shape(row) => prefixed(bytes, at, &SHAPES[row]),
-                Begins::Middle(row) => self.middle(at, &MIDDLES[row]),
-                Begins::Other(Other::Jwt) => self.jwt(at),
-                _ if !begins_word(bytes, at) => None,
-                Begins::Program(row) => self.program(at, row),
-                Begins::Phrase => phrase(bytes, at),
-                Begins::Other(Other::Bearer) => bearer(bytes, at),
-                Begins::Other(Other::Basic) => basic(bytes, at),
-                Begins::Other(Other::Property) => property(bytes, at),
-                Begins::Other(Other::HereString) => here_string(bytes, at),
-                Begins::Other(Other::Seed) => seed(bytes, at),
-                Begins::Other(Other::Values) => self.know(table::inserted(bytes, at)),
-                Begins::Other(Other::Putty) => pem::putty(bytes, at),
-                Begins::Other(Other::KeyBody) => pem::body(bytes, at),
-                Begins::Other(Other::CookieJar) => cookie_jar(bytes, at),
-                Begins::Other(Other::Call) => call(bytes, at),
-                Begins::Other(Other::Piped) => piped(bytes, at),
-                Begins::Other(Other::Twilio) => twilio(bytes, at),
-                Begins::Other(Other::Discord) => discord(bytes, at),
-            })
+        beginning_with(four).find_map(|what| match what {
+            Begins::Shape(row) => prefixed(bytes, at, &SHAPES[usize::from(row)]),
+            Begins::Middle(row) => self.middle(at, &MIDDLES[usize::from(row)]),
+            Begins::Other(Other::Jwt) => self.jwt(at),
+            _ if !begins_word(bytes, at) => None,
+            Begins::Program(row) => self.program(at, usize::from(row)),
+            Begins::Phrase => phrase(bytes, at),
+            Begins::Other(Other::Bearer) => bearer(bytes, at),
+            Begins::Other(Other::Basic) => basic(bytes, at),
+            Begins::Other(Other::Property) => property(bytes, at),
+            Begins::Other(Other::HereString) => here_string(bytes, at),
+            Begins::Other(Other::Seed) => seed(bytes, at),
+            Begins::Other(Other::User) => {
+                let user = run_up_to(bytes, at, 8, |byte| byte.is_ascii_alphabetic());
+                matches!(bytes.get(at + user), Some(b':' | b'/')).then(|| self.login(at + user))?
+            }
+            Begins::Other(Other::Name) => self.at_spoken_name(at),
+            Begins::Other(Other::Values) => self.know(table::inserted(bytes, at)),
+            Begins::Other(Other::Putty) => pem::putty(bytes, at),
+            Begins::Other(Other::KeyBody) => pem::body(bytes, at),
+            Begins::Other(Other::CookieJar) => cookie_jar(bytes, at),
+            Begins::Other(Other::Call) => call(bytes, at),
+            Begins::Other(Other::Piped) => self.piped(at),
+            Begins::Other(Other::Below) => self.know(lists::below(bytes, at)),
+            Begins::Other(Other::Literals) => self.know(lists::literals(bytes, at)),
+            Begins::Other(Other::Set) => lists::set(bytes, at),
+            Begins::Other(Other::Sent) => sent(bytes, at),
+            Begins::Other(Other::Twilio) => twilio(bytes, at),
+            Begins::Other(Other::Discord) => discord(bytes, at),
+        })
     }
 
     /// Remembers secrets that follow, by their positions after the last mask.
@@ -345,6 +421,19 @@ impl<'a> Scan<'a> {
         self.known.extend(secrets.into_iter().map(placed));
         self.known.make_contiguous().sort_by_key(|secret| secret.span.start);
         None
+    }
+
+    /// At the sign between a user and a password.
+    fn login(&mut self, at: usize) -> Option<Secret> {
+        let (secret, others) = tell::login(self.bytes, at)?;
+        self.know(others);
+        Some(secret)
+    }
+
+    fn piped(&mut self, at: usize) -> Option<Secret> {
+        let (secret, printed) = piped(self.bytes, at)?;
+        self.know(printed.into_iter().collect());
+        Some(secret)
     }
 
     /// Three base64url parts, the first two of which are JSON objects (`eyJ` is `{"`).
@@ -367,8 +456,9 @@ impl<'a> Scan<'a> {
 
 #[inline(always)]
 fn begins_some_word(four: [u8; 4]) -> bool {
-    let sum = sum(u32::from_be_bytes(four));
-    FOURS[sum / 64] >> (sum % 64) & 1 == 1
+    let four = u32::from_le_bytes(four);
+    let is = |sum: usize| HEADS[sum / 64] >> (sum % 64) & 1 == 1;
+    is(sum(four)) || is(sum(four & THREE))
 }
 
 /// `name = "OLD" -> "NEW"`, as Terraform shows a change, right after the first one.
@@ -378,6 +468,9 @@ fn changed_to(bytes: &[u8]) -> Option<Secret> {
         at = color_end(bytes, at).unwrap_or(at);
         at + run_up_to(bytes, at, 4, is_blank)
     };
+    if let Some(before) = tell::previous(bytes).or_else(|| changed_line(bytes)) {
+        return Some(before);
+    }
     let slashes = run_up_to(bytes, 0, 16, |byte| byte == b'\\');
     let arrow = bytes[slashes..].starts_with(b"\"").then(|| gap(slashes + 1))?;
     let value = bytes[arrow..].starts_with(b"->").then(|| value_from(bytes, gap(arrow + 2)))??;
@@ -385,11 +478,31 @@ fn changed_to(bytes: &[u8]) -> Option<Secret> {
     if likely { Secret::new("secret", value.span) } else { None }
 }
 
+/// `+  value: "NEW"`, the line of a patch after the one with the old value.
+fn changed_line(bytes: &[u8]) -> Option<Secret> {
+    let quote = run_up_to(bytes, 0, 16, |byte| matches!(byte, b'\\' | b'"' | b'\''));
+    // The escape of a line feed in JSON has a backslash of its own.
+    let end = if bytes.get(quote) == Some(&b'n') { quote.checked_sub(1)? } else { quote };
+    let line = next_line(bytes, end);
+    let rest = bytes.get(line..).filter(|_| line > end)?.strip_prefix(b"+")?;
+    let blanks = run_up_to(rest, 0, 48, is_blank);
+    rest[blanks..].starts_with(b"value:").then_some(())?;
+    let value = value_from(bytes, line + 1 + blanks + b"value:".len())?;
+    let likely = is_secret(Kind::Password, Style::Data, &value.judged(bytes));
+    if likely { Secret::new("secret", value.span) } else { None }
+}
+
 /// The length of the mask at the start of `rest`, if there is one.
 fn mask_length(rest: &[u8]) -> Option<usize> {
-    let name = rest.strip_prefix(b"[masked:")?;
+    let name = if rest[0] == b'[' { rest.strip_prefix(b"[masked:")? } else { return None };
     let length = run_up_to(name, 0, 32, |byte| byte.is_ascii_lowercase() || byte == b'-');
     (name.get(length) == Some(&b']')).then_some(8 + length + 1)
+}
+
+/// Whether a color may end here.
+#[inline(always)]
+fn is_color(lead: &[u8]) -> bool {
+    matches!(lead, [.., b'0'..=b'9' | b'[', b'm' | b'K'])
 }
 
 /// Whether a quote opens here, escaped or not.

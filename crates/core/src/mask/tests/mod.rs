@@ -328,21 +328,27 @@ fn rows(data: &str) -> Vec<(String, String)> {
 
 /// The sets, each written before anybody looked at what the tables then missed of it, and one of how many rows may be
 /// wrong. The promise is one in twenty; sets that the tables were mended with are held to more.
-const SECRETS: [(&str, &str, usize); 6] = [
+const SECRETS: [(&str, &str, usize); 9] = [
     ("the first", include_str!("secrets.txt"), 50),
     ("by attack", include_str!("attack_secrets.txt"), 50),
     ("forecast", include_str!("forecast_secrets.txt"), 20),
     ("wide", include_str!("wide_secrets.txt"), 50),
     ("blind", include_str!("blind_secrets.txt"), 20),
     ("forms", include_str!("form_secrets.txt"), 50),
+    ("everyday", include_str!("everyday_secrets.txt"), 50),
+    ("trades", include_str!("trades_secrets.txt"), 30),
+    ("mixed", include_str!("mixed_secrets.txt"), 50),
 ];
-const LOOKALIKES: [(&str, &str, usize); 6] = [
+const LOOKALIKES: [(&str, &str, usize); 9] = [
     ("the first", include_str!("lookalikes.txt"), 50),
     ("by attack", include_str!("attack_lookalikes.txt"), 50),
     ("forecast", include_str!("forecast_lookalikes.txt"), 50),
     ("wide", include_str!("wide_lookalikes.txt"), 50),
     ("blind", include_str!("blind_lookalikes.txt"), 50),
     ("forms", include_str!("form_lookalikes.txt"), 50),
+    ("everyday", include_str!("everyday_lookalikes.txt"), 50),
+    ("trades", include_str!("trades_lookalikes.txt"), 50),
+    ("mixed", include_str!("mixed_lookalikes.txt"), 50),
 ];
 
 /// The ways one text reaches the store, each with its name and the text to be masked.
@@ -500,7 +506,7 @@ fn noise_after_a_short_name_is_masked_and_what_only_looks_like_it_is_kept() {
 fn every_shape_masks_what_it_must_and_nothing_else() {
     let mut noise = Noise(5);
     for shape in SHAPES {
-        let (least, most) = shape.length;
+        let (least, most) = shape.length();
         let kind = match shape.alphabet {
             Alphabet::Digits => 'd',
             Alphabet::Hex | Alphabet::Uuid => 'h',

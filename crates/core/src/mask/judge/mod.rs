@@ -1,6 +1,11 @@
 //! Whether the value of a name like "password" is a secret, or code, a placeholder, a word. Pure tables and counting.
 
-use crate::mask::bytes::starts_with_ignore_case;
+mod words;
+
+use crate::mask::bytes::{listed, starts_with_ignore_case};
+use crate::mask::judge::words::{
+    NEVER, NEVER_RANGES, SENTENCE, STEM_RANGES, STEMS, contains_any, has_stem, is_sentence,
+};
 use crate::mask::names::Kind;
 use crate::mask::noise::is_noise;
 use crate::mask::shapes::Alphabet;
@@ -16,6 +21,8 @@ pub enum Style {
     Line,
     /// `name value`, `"name", "value"`: only the value itself can tell.
     Beside,
+    /// `the name is value`: what people tell each other, and what programs say about a name.
+    Told,
 }
 
 pub struct Judged<'a> {
@@ -24,229 +31,6 @@ pub struct Judged<'a> {
     /// The byte after it.
     pub next: u8,
 }
-
-/// Parts of words that refer to a value rather than being one, and of placeholders.
-/// Checked only for values made of words: `P4ssw0rd!` contains `pass` and is a password nevertheless.
-const STEMS: &[&str] = &[
-    "arg",
-    "auth",
-    "bearer",
-    "boolean",
-    "buffer",
-    "bytes",
-    "change",
-    "client",
-    "comment",
-    "config",
-    "confirm",
-    "correct_",
-    "create",
-    "cred",
-    "data",
-    "decrypt",
-    "default",
-    "delete",
-    "denied",
-    "digest",
-    "disable",
-    "empty",
-    "enable",
-    "encrypt",
-    "enter",
-    "env",
-    "example",
-    "expire",
-    "false",
-    "field",
-    "fixme",
-    "forgot",
-    "generate",
-    "hash",
-    "hidden",
-    "identifier",
-    "include",
-    "incorrect",
-    "input",
-    "insert",
-    "key",
-    "mask",
-    "missing",
-    "name",
-    "needed",
-    "none",
-    "null",
-    "number",
-    "object",
-    "omit",
-    "operator",
-    "option",
-    "origin",
-    "param",
-    "pass",
-    "placeholder",
-    "plain",
-    "prompt",
-    "provided",
-    "punctuation",
-    "pwd",
-    "random",
-    "redact",
-    "remove",
-    "replace",
-    "request",
-    "require",
-    "reset",
-    "response",
-    "result",
-    "secret",
-    "self",
-    "server",
-    "setting",
-    "string",
-    "text",
-    "this",
-    "todo",
-    "token",
-    "true",
-    "type",
-    "undefined",
-    "unset",
-    "update",
-    "user",
-    "valid",
-    "value",
-    "wrong",
-    "your",
-];
-
-/// What no password contains, whatever else it looks like.
-const NEVER: &[&str] = &[
-    "#{",
-    "$(",
-    "${",
-    "%(",
-    "&&",
-    "****",
-    "-here",
-    "...",
-    "....",
-    "://",
-    "<|",
-    "=>",
-    "[masked:",
-    "_here",
-    "arn:",
-    "change-me",
-    "change_me",
-    "changeme",
-    "import.meta",
-    "nullable",
-    "os.environ",
-    "placeholder",
-    "process.env",
-    "redacted",
-    "replace-me",
-    "replace_me",
-    "required|",
-    "xxxx",
-    "your-",
-    "your_",
-    "{{",
-    "||",
-    "•",
-    "…",
-];
-
-/// Words that occur in sentences. A passphrase has none of them.
-const SENTENCE: &[&str] = &[
-    "a",
-    "an",
-    "the",
-    "is",
-    "are",
-    "was",
-    "be",
-    "to",
-    "for",
-    "of",
-    "in",
-    "on",
-    "at",
-    "with",
-    "and",
-    "or",
-    "not",
-    "no",
-    "your",
-    "you",
-    "must",
-    "should",
-    "can",
-    "cannot",
-    "enter",
-    "please",
-    "this",
-    "that",
-    "it",
-    "if",
-    "password",
-    "token",
-    "secret",
-    "key",
-    "invalid",
-    "required",
-    "characters",
-    "use",
-    "least",
-    "min",
-    "max",
-    "new",
-    "old",
-    "confirm",
-    "forgot",
-    "reset",
-    "type",
-    "again",
-    "wrong",
-    "missing",
-    "from",
-    "by",
-    "has",
-    "have",
-    "will",
-    "only",
-    // The same in the languages that most programs are translated to.
-    "de",
-    "du",
-    "des",
-    "la",
-    "le",
-    "les",
-    "el",
-    "su",
-    "tu",
-    "mot",
-    "votre",
-    "contraseña",
-    "senha",
-    "olvidado",
-    "oublié",
-    "vergessen",
-    "vergeten",
-    "das",
-    "der",
-    "die",
-    "ihr",
-    "dein",
-    "neues",
-    "und",
-    "il",
-    "di",
-    "sua",
-    "het",
-    "een",
-    "uw",
-];
 
 /// Whether `value` is a secret, given what its name says.
 pub fn is_secret(kind: Kind, style: Style, value: &Judged) -> bool {
@@ -263,8 +47,16 @@ pub fn is_secret(kind: Kind, style: Style, value: &Judged) -> bool {
     if value.quoted && kind == Kind::Password && is_app_password(bytes) {
         return true;
     }
+    if style == Style::Told && kind == Kind::Password {
+        return is_told(bytes, value);
+    }
+    let style = if style == Style::Told { Style::Beside } else { style };
     if value.quoted && bytes.contains(&b' ') {
-        return kind == Kind::Password && style != Style::Beside && !is_sentence(bytes);
+        return kind == Kind::Password && style != Style::Beside && !is_sentence(bytes) && !is_foreign(bytes);
+    }
+    // A label in another script.
+    if is_foreign(bytes) {
+        return false;
     }
     if is_path(bytes)
         || ((kind != Kind::Password || style == Style::Beside) && is_resource(bytes))
@@ -286,20 +78,98 @@ pub fn is_secret(kind: Kind, style: Style, value: &Judged) -> bool {
             (words || (ends_with_digit && bytes.len() >= 6)) && !has_stem(bytes)
         }
         (Kind::Password, _) if wordy => {
-            let argument = !value.quoted && matches!(value.next, b')' | b',');
+            // `username=me,password=SECRET9,uid=1000`: a variable rarely ends with a number.
+            let option = style == Style::Env && value.next == b',' && bytes[bytes.len() - 1].is_ascii_digit();
+            let argument = !value.quoted && matches!(value.next, b')' | b',') && !option;
             bytes.len() >= 6
                 && !argument
                 && !has_stem(bytes)
                 && (!bytes.contains(&b'.') || ends_with_number(bytes))
         }
         (Kind::Password, _) => bytes.len() >= 4,
+        (Kind::Secret, Style::Data | Style::Line | Style::Env) if value.quoted && is_made_up(bytes) => {
+            !has_stem(bytes)
+        }
         (_, _) if digits || wordy => false,
         (Kind::Key, _) => bytes.len() >= 16 && is_random(bytes),
         (Kind::QuietKey, _) => {
-            bytes.len() >= 24 && bytes.iter().all(|byte| Alphabet::Encoded.has(*byte)) && is_noise(bytes)
+            bytes.len() >= 20 && bytes.iter().all(|byte| Alphabet::Encoded.has(*byte)) && is_noise(bytes)
         }
         _ => bytes.len() >= 8,
     }
+}
+
+/// Words with letters outside of ASCII and nothing else: what a form says, rather than a password.
+fn is_foreign(bytes: &[u8]) -> bool {
+    !bytes.is_ascii()
+        && bytes.iter().all(|byte| {
+            byte.is_ascii_alphabetic() || matches!(byte, b' ' | b'-' | b'_' | b'.' | b':' | b'?' | 0x80..)
+        })
+}
+
+/// Whether somebody who says "the password is …" says the password, and not how it is.
+fn is_told(bytes: &[u8], value: &Judged) -> bool {
+    let end =
+        bytes.iter().rposition(|byte| !matches!(byte, b'.' | b':' | b'?' | b'!')).map_or(0, |at| at + 1);
+    let core = &bytes[..end];
+    let Some(first) = core.first() else { return false };
+    let has = |class: fn(&u8) -> bool| core.iter().any(class);
+    let wordy = is_wordy(core);
+    if is_foreign(bytes) || is_path(core) || is_resource(core) || is_term(core) || (wordy && has_stem(core)) {
+        return false;
+    }
+    if value.quoted {
+        if core.contains(&b' ') {
+            let words = || core.split(|byte| *byte == b' ');
+            let phrase = words().count() >= 3
+                && words().all(|word| word.len() >= 4 && word.iter().all(u8::is_ascii_lowercase));
+            return (phrase || has(u8::is_ascii_digit)) && !is_sentence(core);
+        }
+        return core.len() >= 4 && (wordy || core.len() < end || has(u8::is_ascii_digit) || has(is_sign));
+    }
+    // `&str`, `*args1`
+    let reference = matches!(first, b'&' | b'*' | b'$' | b'%')
+        && core[1..].iter().all(|byte| byte.is_ascii_lowercase() || *byte == b'_');
+    // A call or an index.
+    if reference {
+        return false;
+    }
+    if matches!(value.next, b'(' | b'[' | b'<' | b'=') || !has(u8::is_ascii_alphabetic) {
+        return core.len() >= 6 && core.iter().all(u8::is_ascii_digit);
+    }
+    // `auth.v2`, `config.key1`: only names with capitals are not members of something.
+    let members = core.contains(&b'.')
+        && (!has(u8::is_ascii_uppercase)
+            || !ends_with_number(core) && wordy && !core[core.len() - 1].is_ascii_digit());
+    if first.is_ascii_digit() || members {
+        return core.len() >= 8 && is_random(core);
+    }
+    let words = || core.split(|byte| *byte == b'-');
+    let phrase = core.len() >= 16
+        && words().count() >= 3
+        && words().all(|word| word.len() >= 2 && word.iter().all(u8::is_ascii_alphabetic))
+        && !words().any(|word| listed(SENTENCE).any(|known| word == known.as_bytes()));
+    core.len() >= 4 && (has(u8::is_ascii_digit) || has(is_sign) || phrase)
+}
+
+/// A sign that passwords have, and neither words nor names do.
+fn is_sign(byte: &u8) -> bool {
+    matches!(byte, b'!' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'+' | b'=' | b'?' | b'~')
+}
+
+/// `sha256`, `2FA`, `base64`, `8-character`: how something is stored, sent or made.
+fn is_term(bytes: &[u8]) -> bool {
+    const TERMS: &str = "aes|argon|base|bcrypt|blake|crypt|des|ecdsa|ed25519|es|hs|http|ipv|keccak|latin|md|ntlm|oauth|p\
+        |page|part|pbkdf|ps|python|rs|rsa|scram|scrypt|sha|step|table|utf|v|version|windows|x";
+    let letters = bytes.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let rest = &bytes[letters..];
+    let tail =
+        rest.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'_' | b'.' | b'i' | b'd'))
+            || rest.iter().position(|byte| *byte == b'-').is_some_and(|dash| {
+                rest[..dash].iter().all(u8::is_ascii_digit)
+                    && rest[dash..].iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+            });
+    tail && listed(TERMS).any(|term| bytes[..letters].eq_ignore_ascii_case(term.as_bytes()))
 }
 
 /// `l?o;F}]Gm=dQ)0<#mxX(2pWbiP.&TRzpE;#D`: long, with more signs than any code; what it contains means nothing.
@@ -330,6 +200,68 @@ fn is_passphrase(bytes: &[u8]) -> bool {
     let many = words.len() >= 3 && numbers.len() == 1 || words.len() >= 4 && numbers.is_empty();
     many && is_wordy(bytes)
 }
+
+/// Whether it is what somebody wrote who had to think of a secret: `mysupersecretjwtkey-do-not-share`, `keyboard kitten 99`.
+pub fn is_chosen(value: &Judged) -> bool {
+    const PLACEHOLDERS: &str = "change|example|generate|replace|your|insert|random|enter|todo|require|same|dummy|sample|fixme\
+        |secretname";
+    let bytes = value.bytes;
+    let words = bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b' '));
+    let placeholder = || {
+        bytes
+            .windows(4)
+            .enumerate()
+            .any(|(at, _)| listed(PLACEHOLDERS).any(|word| starts_with_ignore_case(&bytes[at..], word)))
+    };
+    let blank = bytes.contains(&b' ');
+    words
+        && bytes.iter().any(u8::is_ascii_lowercase)
+        && !stands_for_a_value(bytes)
+        && if blank {
+            value.quoted && bytes.len() >= 12 && !is_sentence(bytes)
+        } else {
+            bytes.len() >= 20 || is_numbered(bytes)
+        }
+        && !placeholder()
+}
+
+/// `keyboard-kitten-77`: two words or more, none of which says what it is, and a number of two digits that is no version.
+fn is_numbered(bytes: &[u8]) -> bool {
+    let Some(dash) = memchr::memrchr(b'-', bytes) else { return false };
+    let (number, words) = (&bytes[dash + 1..], || bytes[..dash].split(|byte| *byte == b'-'));
+    // What a thing is named after.
+    const NAMED: &str = "app|dev|jwt|local|prod|production|session|signing|staging|store|test|web";
+    // A `keyboard` is not a key.
+    let word = |word: &[u8]| word.len() >= 3 && word != b"key" && word.iter().all(u8::is_ascii_lowercase);
+    number.len() == 2
+        && number.iter().all(u8::is_ascii_digit)
+        && words().count() >= 2
+        && words().all(word)
+        && !words().any(|word| listed(NAMED).any(|known| word == known.as_bytes()))
+        && !contains_any(bytes, STEMS, &STEM_RANGES, |_, stem| stem != "key")
+}
+
+/// `blaue-Katze-im-Regen`: words, some of them with a capital, or with one that only sentences have.
+fn is_made_up(bytes: &[u8]) -> bool {
+    let words = || bytes.split(|byte| matches!(byte, b'-' | b'_'));
+    let word = |word: &[u8]| {
+        word.len() >= 2
+            && word.iter().all(u8::is_ascii_alphabetic)
+            && word[1..].iter().all(u8::is_ascii_lowercase)
+    };
+    let capitals = words().filter(|word| word.first().is_some_and(u8::is_ascii_uppercase)).count();
+    let spoken =
+        || words().any(|word| listed(MADE_UP).any(|known| word.eq_ignore_ascii_case(known.as_bytes())));
+    let count = words().count();
+    bytes.len() >= 16
+        && count >= 3
+        && words().all(word)
+        && ((1..count).contains(&capitals) || (count >= 4 && spoken()))
+}
+
+/// Words that no name of a thing has.
+const MADE_UP: &str =
+    "the|an|is|im|am|auf|und|mit|der|die|das|le|les|sur|dans|el|los|en|il|nel|op|over|under";
 
 /// `gqva xqpx ppzc vinc`: how Google writes a password for one program.
 fn is_app_password(bytes: &[u8]) -> bool {
@@ -471,41 +403,13 @@ pub fn is_random(bytes: &[u8]) -> bool {
     changes.count() >= 3
 }
 
-/// In a passphrase only the beginnings of words count: `sunset` is not `unset`.
-fn has_stem(bytes: &[u8]) -> bool {
-    if !is_passphrase(bytes) {
-        return contains_any(bytes, STEMS, &STEM_RANGES, |at, stem| {
-            // `monkey` is not a key.
-            let short = stem.len() == 3 || stem == "unset";
-            let begins = at == 0
-                || !bytes[at - 1].is_ascii_alphabetic()
-                || (bytes[at].is_ascii_uppercase() && bytes[at - 1].is_ascii_lowercase());
-            // Nor is a `thistle` this one.
-            let whole = stem != "this" || !bytes.get(at + 4).is_some_and(u8::is_ascii_lowercase);
-            whole && (begins || !short)
-        });
-    }
-    let stems = || STEMS.iter().filter(|stem| **stem != "this");
-    let begins = |part: &[u8]| stems().any(|stem| starts_with_ignore_case(part, stem));
-    bytes.split(|byte| *byte == b'-').any(begins)
-}
-
-/// Prose: at least one of its words is common in sentences.
-fn is_sentence(bytes: &[u8]) -> bool {
-    let words =
-        bytes.split(|byte| matches!(byte, b' ' | b',' | b'.' | b':' | b'!' | b'?' | b'\'' | b'(' | b')'));
-    let known = |word: &[u8]| SENTENCE.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
-    let words: Vec<&[u8]> = words.filter(|word| !word.is_empty()).collect();
-    words.iter().any(|word| known(word)) || words.len() > 10
-}
-
 /// A whole line of words that make a wallet: twelve or more, in steps of three, and no sentence.
 pub fn is_wallet(line: &[u8]) -> bool {
     let mut words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
     let count = words.clone().count();
     count % 3 == 0
         && is_seed(line)
-        && !words.any(|word| SENTENCE.iter().any(|known| word == known.as_bytes()))
+        && !words.any(|word| listed(SENTENCE).any(|known| word == known.as_bytes()))
 }
 
 /// A dozen words or more, all neither short nor long. What is judged may end within the last one.
@@ -515,38 +419,4 @@ fn is_seed(bytes: &[u8]) -> bool {
     words.len() >= 12
         && words.iter().all(small)
         && words[..words.len() - 1].iter().all(|word| word.len() >= 3)
-}
-
-/// Whether one of `words` (lower case, sorted) occurs in it where `fits` allows it.
-fn contains_any(
-    bytes: &[u8],
-    words: &[&str],
-    ranges: &[(u8, u8); 256],
-    fits: impl Fn(usize, &str) -> bool,
-) -> bool {
-    bytes.iter().enumerate().any(|(at, byte)| {
-        let (from, to) = ranges[*byte as usize];
-        words[usize::from(from)..usize::from(to)]
-            .iter()
-            .any(|word| starts_with_ignore_case(&bytes[at..], word) && fits(at, word))
-    })
-}
-
-static STEM_RANGES: [(u8, u8); 256] = ranges(STEMS);
-static NEVER_RANGES: [(u8, u8); 256] = ranges(NEVER);
-
-/// Which of `words` begin with a byte, in either case.
-const fn ranges(words: &[&str]) -> [(u8, u8); 256] {
-    let mut ranges = [(0, 0); 256];
-    let mut i = 0;
-    while i < words.len() {
-        let first = words[i].as_bytes()[0];
-        assert!(i == 0 || words[i - 1].as_bytes()[0] <= first, "sorted");
-        let from =
-            if i > 0 && words[i - 1].as_bytes()[0] == first { ranges[first as usize].0 } else { i as u8 };
-        ranges[first as usize] = (from, i as u8 + 1);
-        ranges[first.to_ascii_uppercase() as usize] = ranges[first as usize];
-        i += 1;
-    }
-    ranges
 }
