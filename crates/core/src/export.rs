@@ -1,6 +1,6 @@
 //! A session as a document: what was said in reading order, and between it what was done. Pure: rows in, Markdown out.
 
-use crate::model::{Actor, AgentView, observed};
+use crate::model::{Actor, AgentView, Intent, observed};
 use crate::stamp::Stamp;
 use crate::text::{one_line, plain_lines};
 use crate::wire::{StoredEvent, StoredTurn};
@@ -38,7 +38,7 @@ pub fn markdown(
     cut: bool,
 ) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "# {}\n", one_line(&agent.name, 200));
+    let _ = writeln!(text, "# {}\n", one_line(&agent.title(), 200));
     let facts = [
         ("Project", agent.project.clone()),
         ("Directory", agent.cwd.clone()),
@@ -46,8 +46,8 @@ pub fn markdown(
         ("Client", Some(agent.client.clone())),
         ("Model", agent.model.clone()),
         ("Session", Some(session.to_owned())),
-        ("Started", Some(agent.started_at.to_string())),
-        ("Ended", agent.ended_at.map(|at| at.to_string())),
+        ("Started", Some(time(agent.started_at))),
+        ("Ended", agent.ended_at.map(time)),
         ("Cost", agent.cost_usd.map(|cost| format!("${cost:.2}"))),
     ];
     for (name, value) in facts {
@@ -64,17 +64,27 @@ pub fn markdown(
         let before: Vec<&ListedCall> =
             std::iter::from_fn(|| next.next_if(|call| call.at <= turn.timestamp)).collect();
         list(&mut text, &before);
-        let who = if turn.actor == Actor::User { "You" } else { "Agent" };
-        let intent = turn.intent.word().replace('_', " ");
-        let _ = write!(
-            text,
-            "\n## {who} · {} · {intent}\n\n{}",
-            turn.timestamp,
-            quoted(&plain_lines(turn.text.trim_end()))
-        );
+        let said = quoted(&plain_lines(turn.text.trim_end()));
+        let _ = write!(text, "\n## {} · {}\n\n{said}", who(turn), time(turn.timestamp));
     }
     list(&mut text, &next.collect::<Vec<_>>());
     text
+}
+
+/// Who spoke, and to what end where that is not plain from the text.
+fn who(turn: &StoredTurn) -> &'static str {
+    match (turn.actor, turn.intent) {
+        (Actor::User, Intent::Answer) => "You answered",
+        (Actor::User, _) => "You",
+        (Actor::Agent, Intent::Question) => "Agent asked",
+        (Actor::Agent, _) => "Agent",
+    }
+}
+
+/// `2026-11-18 20:36:12 UTC`
+fn time(at: Stamp) -> String {
+    let text = at.to_string();
+    format!("{} {} UTC", &text[..10], &text[11..19])
 }
 
 /// As a quotation, line by line: what was said can have headings, lists and fences of its own, and none of them is one of
@@ -153,7 +163,7 @@ pub fn file_name(agent: &AgentView, session: &str, ending: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Confidence, Intent, TimestampSource};
+    use crate::model::{Confidence, TimestampSource};
     use serde_json::json;
 
     fn turn(id: i64, actor: Actor, text: &str) -> StoredTurn {
@@ -209,19 +219,22 @@ mod tests {
                 json!({"tool_name": "Bash", "tool_use_id": "c", "tool_input": {"command": "ls"}}),
             ),
         ];
-        let agent = crate::engine::Agent::default().view(Stamp(0), None);
+        let mut agent = crate::engine::Agent::default().view(Stamp(0), None);
+        (agent.project, agent.name) = (Some("shop".into()), "fix-cart".into());
         let text = markdown(&agent, "s", &turns, &events, true);
+        assert!(text.starts_with("# shop · fix-cart\n"), "{text}");
+        assert!(text.contains("- Started: 1970-01-01 00:00:00 UTC\n"), "{text}");
         let wanted = "\nThe session is longer than this document: its oldest part is left out.\n\
-            \n## You · 1970-01-01T00:00:01.000000000Z · command\n\n> Fix[2J it\n\
+            \n## You · 1970-01-01 00:00:01 UTC\n\n> Fix[2J it\n\
             \n- `` Bash: echo `date` `` (failed, 2.0 s)\n- `Read: x` (ok, 20 ms)\n\
-            \n## Agent · 1970-01-01T00:00:09.000000000Z · command\n\n> **Done.**\n\
+            \n## Agent · 1970-01-01 00:00:09 UTC\n\n> **Done.**\n\
             \n- `Bash: ls`\n";
         assert!(text.ends_with(wanted), "{text}");
     }
 
     #[test]
     fn what_was_said_cannot_pass_for_a_part_of_the_document() {
-        let said = "ok\n\n## You · 1970-01-01T00:00:02.000000000Z · command\n\n- `Bash: ls` (ok, 1 ms)\n> quoted\n```\n# open fence\n    code\n\n<!-- open";
+        let said = "ok\n\n## You · 1970-01-01 00:00:02 UTC\n\n- `Bash: ls` (ok, 1 ms)\n> quoted\n```\n# open fence\n    code\n\n<!-- open";
         let turns = [turn(1, Actor::Agent, said), turn(2, Actor::User, ""), turn(3, Actor::User, "last")];
         let agent = crate::engine::Agent::default().view(Stamp(0), None);
         let text = markdown(&agent, "s", &turns, &[], false);

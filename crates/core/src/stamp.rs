@@ -87,7 +87,7 @@ impl fmt::Display for Stamp {
 
 impl Serialize for Stamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(&String::from_utf8_lossy(&self.text()))
     }
 }
 

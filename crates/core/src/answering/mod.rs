@@ -100,7 +100,9 @@ pub fn read_answer(asked: &Interaction, body: &Value) -> Result<Decided, String>
         && let Some(word) = &step.confirm
         && body.get("confirm").and_then(Value::as_str) != Some(word)
     {
-        return Err(format!("the guard would stop this: `confirm` must be {word:?}"));
+        return Err(format!(
+            "the guard would stop this: to allow it, type `{word}` (`confirm` in the request)"
+        ));
     }
     if body.get("confirm").is_some_and(|confirm| !confirm.is_string()) {
         return Err("`confirm` is not a text".into());

@@ -71,12 +71,17 @@ pub(super) fn value(value: &Value) -> Value {
     within(value, MAX_DEPTH)
 }
 
+/// A name or another short text.
+pub(super) fn text(text: &str) -> String {
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 fn within(value: &Value, depth: usize) -> Value {
     match value {
-        Value::String(text) => match text.char_indices().nth(MAX_CHARS) {
-            Some((end, _)) => Value::String(format!("{}…", &text[..end])),
-            None => value.clone(),
-        },
+        Value::String(long) => Value::String(text(long)),
         Value::Array(_) | Value::Object(_) if depth == 0 => Value::Null,
         Value::Array(all) => all.iter().take(MAX_MEMBERS).map(|one| within(one, depth - 1)).collect(),
         Value::Object(all) => {

@@ -8,20 +8,23 @@ use crate::stamp::Stamp;
 use std::time::Duration;
 
 /// What notify adds to the client's payload, except the pid: these fields differ between two copies of one event.
-const FIELDS_NOTIFY_ADDS: &[&str] = &[
-    "tmux_session",
-    "tmux_pane",
-    "terminal",
-    "claude_pid_start",
-    "entrypoint",
-    "headspace_session_id",
-    "session_role",
-    "session_mode",
-    "host",
-    "host_id",
-    "sent_at",
-    "delivery_id",
-];
+fn is_added_by_notify(field: &str) -> bool {
+    matches!(
+        field,
+        "tmux_session"
+            | "tmux_pane"
+            | "terminal"
+            | "claude_pid_start"
+            | "entrypoint"
+            | "headspace_session_id"
+            | "session_role"
+            | "session_mode"
+            | "host"
+            | "host_id"
+            | "sent_at"
+            | "delivery_id"
+    )
+}
 
 /// Two copies of one hook call are stamped within this.
 const SAME_CALL_WITHIN: Duration = Duration::from_secs(2);
@@ -36,7 +39,7 @@ pub(super) fn is_repeat(agent: &mut Agent, event: &Event) -> bool {
     let Some(body) = event.body.as_object() else { return false };
     let payload = body
         .iter()
-        .filter(|(key, _)| !FIELDS_NOTIFY_ADDS.contains(&key.as_str()))
+        .filter(|(key, _)| !is_added_by_notify(key))
         .fold(hash::bytes(0, event.name.as_bytes()), |sum, (key, value)| {
             sum.wrapping_add(hash::entry(key, value))
         });

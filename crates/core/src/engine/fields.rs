@@ -1,6 +1,7 @@
 //! What any event reports besides its effect: where the agent runs, and its names.
 
 use crate::engine::agent::{Agent, AgentPlace};
+use crate::engine::bounds;
 use crate::engine::context::window;
 use crate::engine::observations;
 use crate::model::*;
@@ -25,7 +26,7 @@ pub(super) fn take(agent: &mut Agent, event: &Event) {
         agent.turn_id = event.text("turn_id").map(String::from);
     }
     if let Some(title) = event.text("session_title") {
-        agent.names.title = Some(title.to_string());
+        agent.names.title = Some(bounds::text(title));
     }
     let model = match event.name.as_str() {
         "SessionStart" => event.text("model"),
@@ -101,7 +102,7 @@ pub(super) fn take_place(place: &mut AgentPlace, event: &Event) {
         keep(slot, event.text(field));
     }
     if let Some(terminal) = event.body.get("terminal").filter(|value| !value.is_null()) {
-        place.terminal = Some(terminal.clone());
+        place.terminal = Some(bounds::value(terminal));
     }
     let cwd = event.text("new_cwd").filter(|_| event.name == "CwdChanged");
     let cwd = cwd.or_else(|| event.text("cwd")).or_else(|| event.text("working_directory"));

@@ -23,11 +23,14 @@ pub fn input(input: &Value) -> u64 {
             _ => false,
         }
     }
-    if !is_long(input) {
+    if !is_long(input) && cut::fits(input) {
         return value(input);
     }
     let mut input = input.clone();
     cut::stored(&mut input);
+    if !cut::fits(&input) {
+        input = cut::beginning(&input);
+    }
     value(&input)
 }
 
@@ -69,6 +72,22 @@ mod tests {
             json!({"b": 1, "a": [1, 2], "c": null}),
         ] {
             assert_ne!(value(&a), value(&other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_call_and_its_request_have_the_same_hash_however_much_of_each_is_kept() {
+        let edit = |text: &str| json!({"old_string": text, "new_string": ""});
+        for whole in [
+            json!({"content": "x".repeat(300_000)}),
+            json!({"edits": vec![edit("a"); 30_000]}),
+            json!({"edits": vec![edit(&"a".repeat(20_000)); 40]}),
+        ] {
+            let (mut call, mut request) = (whole.clone(), whole);
+            cut::stored(&mut call);
+            cut::asked_values(&mut request);
+            cut::asked(&mut request);
+            assert_eq!(input(&call), input(&request));
         }
     }
 

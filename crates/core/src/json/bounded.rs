@@ -40,8 +40,16 @@ impl Bounded<'_> {
     }
 }
 
-fn mark(cut: usize) -> Value {
+/// What stands where values were cut; in an object under [`MARK_KEY`].
+pub(crate) fn mark(cut: usize) -> Value {
     format!("[… {cut} values cut …]").into()
+}
+
+pub(crate) const MARK_KEY: &str = "[…]";
+
+/// Whether a text is such a mark, or looks like one.
+pub(crate) fn is_mark(text: &str) -> bool {
+    text.starts_with("[… ") && text.ends_with(" values cut …]")
 }
 
 impl<'de> DeserializeSeed<'de> for Bounded<'_> {
@@ -122,7 +130,7 @@ impl<'de> Visitor<'de> for Bounded<'_> {
             }
         }
         if cut > 0 {
-            fields.insert("[…]".into(), mark(cut));
+            fields.insert(MARK_KEY.into(), mark(cut));
         }
         Ok(Value::Object(fields))
     }

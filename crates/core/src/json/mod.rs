@@ -3,6 +3,7 @@
 
 pub mod bounded;
 pub mod repair;
+pub mod serialize;
 
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ mod machine;
 
 pub use crate::model::agent_id::{AgentId, MachineName};
 pub use crate::model::machine::Machine;
-pub use crate::model::row::{AgeKind, Fold, Row, SubRow, Summary, rows};
+pub use crate::model::row::{AgeKind, Fold, Row, STOP_REQUESTED, SubRow, Summary, rows};
 use serde::{Deserialize, Serialize};
 
 /// An enum whose values are lower-case words in every API and in the store.
@@ -37,6 +37,17 @@ macro_rules! words {
             }
         }
     };
+}
+
+/// The session of a process that was found before it had one.
+pub fn stand_in_session(pid: u32, start: u64) -> String {
+    format!("pid-{pid}-{start}")
+}
+
+pub fn is_stand_in_session(session_id: &str) -> bool {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let numbers = session_id.strip_prefix("pid-").and_then(|rest| rest.split_once('-'));
+    numbers.is_some_and(|(pid, start)| number(pid) && number(start))
 }
 
 // After the macro, which they use.

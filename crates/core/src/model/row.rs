@@ -10,6 +10,9 @@ use std::time::Duration;
 /// Characters of a line that any surface has room for.
 const MAX_LINE_CHARS: usize = 240;
 
+/// A person wants it stopped, and its next tool call is denied.
+pub const STOP_REQUESTED: &str = "Stop requested";
+
 words! {
     /// What the age of a row counts: how long the agent has waited for you, worked, been quiet or been gone, or for how long
     /// nothing has come from its machine.
@@ -44,8 +47,11 @@ pub struct Summary {
     pub title: String,
     /// What a person reads about its group: "needs you", "working?" for one that has been silent for hours, "ended".
     pub label: String,
-    /// The ask, the error, what it does, what it was told, what it said last, where it is: one line.
+    /// The ask, the error, what it does, what it was told, what it said last: one line. Empty if nothing is known.
     pub about: String,
+    /// What a person has asked of it and it has not done yet: "Stop requested · 2 prompts wait".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<String>,
     /// What the row's age counts from. An age itself would be old when it arrives.
     pub since: Stamp,
     pub age_kind: AgeKind,
@@ -62,6 +68,7 @@ impl Default for Summary {
             title: String::new(),
             label: String::new(),
             about: String::new(),
+            pending: None,
             since: Stamp::default(),
             age_kind: AgeKind::Quiet,
             order: String::new(),
@@ -120,6 +127,11 @@ pub struct SubRow {
 }
 
 impl Row {
+    /// What it is about, or the word of its group where nothing is known.
+    pub fn words(&self) -> &str {
+        if self.summary.about.is_empty() { &self.summary.label } else { &self.summary.about }
+    }
+
     /// "waiting 3 m".
     pub fn age_phrase(&self) -> String {
         self.summary.age_kind.phrase(Duration::from_secs(self.age))
@@ -168,6 +180,7 @@ impl AgentView {
                 label => label.to_owned(),
             },
             about: self.about(),
+            pending: self.pending(),
             since,
             age_kind,
             order: self.order(),
@@ -201,7 +214,37 @@ impl AgentView {
             Group::NeedsYou | Group::Working | Group::Background => detail.or_else(instruction),
             Group::Done | Group::Idle => detail.or(self.last_said.as_deref()),
         };
-        text.or(self.cwd.as_deref()).map(bounded).unwrap_or_default()
+        let about = text.map(bounded).unwrap_or_default();
+        // The detail of a working agent has it already.
+        match self.stop_requested {
+            Some(_) if about.is_empty() => STOP_REQUESTED.to_owned(),
+            Some(_) if !about.starts_with(STOP_REQUESTED) => format!("{STOP_REQUESTED} · {about}"),
+            _ => about,
+        }
+    }
+
+    /// What a person has asked of it and it has not done yet, for every surface that shows more than a line.
+    pub fn pending(&self) -> Option<String> {
+        if self.ended_at.is_some() {
+            return None;
+        }
+        let stop = self.stop_requested.map(|_| STOP_REQUESTED.to_owned());
+        let waiting = match self.replies.len() {
+            0 => None,
+            1 => Some("1 prompt waits".to_owned()),
+            n => Some(format!("{n} prompts wait")),
+        };
+        let parts: Vec<String> = stop.into_iter().chain(waiting).collect();
+        (!parts.is_empty()).then(|| parts.join(" · "))
+    }
+
+    /// Since when it has been quiet. One whose turn is over: since then, because its status line goes on being drawn, which is
+    /// a sign of life but not news.
+    fn quiet_since(&self) -> Stamp {
+        match self.group {
+            Group::Error | Group::Done | Group::Idle => self.source_at,
+            Group::NeedsYou | Group::Working | Group::Background => self.last_active_at,
+        }
     }
 
     /// Since when it waits, works, has been quiet, is gone, or could not be heard.
@@ -213,13 +256,13 @@ impl AgentView {
             (Some(ended), ..) => (ended, AgeKind::Ended),
             (_, Group::NeedsYou, _) => (self.waiting_since.unwrap_or(self.last_active_at), AgeKind::Waiting),
             (_, Group::Working, Some(command)) if !self.stale => (command.started_at, AgeKind::Working),
-            _ => (self.last_active_at, AgeKind::Quiet),
+            _ => (self.quiet_since(), AgeKind::Quiet),
         }
     }
 
     /// Its place in every list. Agents that need a person come first, the one that has waited longest at the top; the others
     /// follow by group. Working agents are sorted by when their commands began, because a list sorted by activity would
-    /// never stand still; quiet ones by their last activity, the latest first; ended ones come last.
+    /// never stand still; quiet ones by when they finished, the latest first; ended ones come last.
     ///
     /// It is a text because the page sorts too, and its numbers do not hold nanoseconds.
     pub fn order(&self) -> String {
@@ -228,7 +271,7 @@ impl AgentView {
             Group::Working | Group::Background => {
                 self.current_command.as_ref().map_or(self.started_at, |command| command.started_at).0
             }
-            Group::Error | Group::Done | Group::Idle => self.last_active_at.0.saturating_neg(),
+            Group::Error | Group::Done | Group::Idle => self.quiet_since().0.saturating_neg(),
         };
         let ended = u8::from(self.ended_at.is_some());
         // With the sign bit flipped, negative numbers come before the others as text, too.
@@ -273,6 +316,7 @@ fn is_false(value: &bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::QueuedReply;
     use serde_json::json;
 
     fn agent(change: impl FnOnce(&mut AgentView)) -> AgentView {
@@ -294,7 +338,7 @@ mod tests {
             agent(|a| (a.id, a.group, a.waiting_since) = (id.into(), Group::NeedsYou, Some(Stamp(since))))
         };
         let quiet = |id: i64, active: i64| {
-            agent(|a| (a.id, a.group, a.last_active_at) = (id.into(), Group::Idle, Stamp(active)))
+            agent(|a| (a.id, a.group, a.source_at) = (id.into(), Group::Idle, Stamp(active)))
         };
         let ended = agent(|a| (a.id, a.group, a.ended_at) = (9.into(), Group::NeedsYou, Some(Stamp(1))));
         let error = agent(|a| (a.id, a.group) = (7.into(), Group::Error));
@@ -306,7 +350,7 @@ mod tests {
     #[test]
     fn a_row_says_what_matters_in_its_group() {
         let cases: [(AgentView, &str, &str, AgeKind, Option<Fold>); 6] = [
-            (agent(|_| ()), "idle", "/p/api", AgeKind::Quiet, None),
+            (agent(|_| ()), "idle", "", AgeKind::Quiet, None),
             (agent(|a| a.last_said = Some("All\n done".into())), "idle", "All done", AgeKind::Quiet, None),
             (
                 agent(|a| (a.group, a.error) = (Group::Error, Some("rate_limit".into()))),
@@ -325,7 +369,7 @@ mod tests {
             (
                 agent(|a| (a.stale, a.headless) = (true, true)),
                 "idle?",
-                "/p/api",
+                "",
                 AgeKind::Quiet,
                 Some(Fold::Headless),
             ),
@@ -346,6 +390,46 @@ mod tests {
                 "{label}"
             );
         }
+    }
+
+    #[test]
+    fn what_a_person_wants_of_it_is_said_whatever_it_does() {
+        let wants = |detail: &str, group: Group| {
+            agent(|a| {
+                (a.group, a.status_detail, a.stop_requested) = (group, Some(detail.into()), Some(Stamp(1)))
+            })
+        };
+        let asks = wants("Allow Bash: ls", Group::NeedsYou).summarize();
+        assert_eq!(
+            (asks.about.as_str(), asks.pending.as_deref()),
+            ("Stop requested · Allow Bash: ls", Some("Stop requested"))
+        );
+        assert_eq!(wants("Stop requested · Thinking", Group::Working).about(), "Stop requested · Thinking");
+        let reply = |id: &str| QueuedReply {
+            id: id.into(),
+            text: "go".into(),
+            by: "cli".into(),
+            queued_at: Stamp(1),
+            why: None,
+        };
+        let mut waits = wants("Thinking", Group::Working);
+        waits.replies = vec![reply("a")];
+        assert_eq!(waits.pending().as_deref(), Some("Stop requested · 1 prompt waits"));
+        (waits.stop_requested, waits.replies) = (None, vec![reply("a"), reply("b")]);
+        assert_eq!(waits.pending().as_deref(), Some("2 prompts wait"));
+        waits.ended_at = Some(Stamp(2));
+        assert_eq!(waits.pending(), None);
+    }
+
+    #[test]
+    fn a_finished_agent_is_as_old_as_its_end_not_as_its_last_status_line() {
+        let minutes = |minutes: i64| Stamp(minutes * 60_000_000_000);
+        let done =
+            agent(|a| (a.group, a.source_at, a.last_active_at) = (Group::Done, minutes(2), minutes(20)));
+        assert_eq!(done.row(minutes(20)).age_phrase(), "18 m ago");
+        let newer =
+            agent(|a| (a.group, a.source_at, a.last_active_at) = (Group::Done, minutes(3), minutes(3)));
+        assert!(newer.order() < done.order(), "a status line moves no row");
     }
 
     #[test]

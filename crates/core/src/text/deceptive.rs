@@ -1,5 +1,6 @@
 //! Characters that make a text look like another one, so that a person would allow something they have not seen.
 
+use crate::text::invisible::{self, Effect};
 use serde_json::Value;
 
 /// Whether any text in it, key or value, could look like something else than it is.
@@ -20,11 +21,7 @@ pub fn is_deceptive(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
         _ if c.is_control() => true,
-        '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{feff}' => true,
-        '\u{180e}' | '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}' => true,
-        '\u{e0000}'..='\u{e007f}' => true,
-        _ => false,
+        _ => invisible::effect(c).is_some_and(|effect| effect != Effect::Joins),
     }
 }
 
@@ -49,6 +46,7 @@ mod tests {
             "\u{feff}",
             "\u{2028}",
             "\u{e0041}",
+            "\u{ad}",
         ] {
             assert!(any(&json!({"command": ["x", bad]})), "{bad:?}");
             let mut keyed = serde_json::Map::new();

@@ -6,12 +6,14 @@ pub mod deceptive;
 pub mod diff;
 pub mod excerpt;
 pub mod glob;
+pub mod invisible;
 pub mod numbers;
 
+use invisible::Effect;
 use std::borrow::Cow;
 
-/// `text` without anything a terminal would interpret: control characters (C0, DEL, C1) and the invisible
-/// characters that reorder or hide text are dropped. Line breaks and tabs become a blank.
+/// `text` without anything a terminal would interpret: control characters (C0, DEL, C1) and invisible characters
+/// ([`invisible`]) are dropped. Line breaks and tabs become a blank.
 pub fn strip_control(text: &str) -> String {
     text.chars().filter_map(plain_char).collect()
 }
@@ -19,10 +21,14 @@ pub fn strip_control(text: &str) -> String {
 /// Like [`strip_control`], but keeps line feeds and tabs: for texts of several lines.
 pub fn plain_lines(text: &str) -> Cow<'_, str> {
     let kept = |c: char| matches!(c, '\n' | '\t') || plain_char(c) == Some(c);
+    let plain = |c: char| match invisible::effect(c) {
+        Some(Effect::Breaks) => Some('\n'),
+        _ => kept(c).then_some(c),
+    };
     if text.chars().all(kept) {
         Cow::Borrowed(text)
     } else {
-        Cow::Owned(text.chars().filter(|c| kept(*c)).collect())
+        Cow::Owned(text.chars().filter_map(plain).collect())
     }
 }
 
@@ -106,7 +112,9 @@ pub fn json(value: &serde_json::Value, pretty: bool) -> String {
         if harmless(c) {
             out.push(c);
         } else {
-            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
         }
         out
     })
@@ -121,8 +129,11 @@ fn plain_char(c: char) -> Option<char> {
     match c {
         '\n' | '\r' | '\t' => Some(' '),
         c if c.is_control() => None,
-        '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}' => None,
-        c => Some(c),
+        c => match invisible::effect(c) {
+            Some(Effect::Breaks) => Some(' '),
+            Some(_) => None,
+            None => Some(c),
+        },
     }
 }
 
@@ -134,6 +145,25 @@ mod tests {
     fn escape_sequences_become_harmless() {
         assert_eq!(strip_control("a\x1b[31mb\x07\u{9b}c\u{202e}d"), "a[31mbcd");
         assert_eq!(strip_control("one\ntwo"), "one two");
+    }
+
+    #[test]
+    fn what_nobody_sees_is_in_no_text() {
+        for c in
+            ["\u{61c}", "\u{e0041}", "\u{206a}", "\u{180e}", "\u{ad}", "\u{fff9}", "\u{202e}", "\u{200b}"]
+        {
+            let text = format!("a{c}b");
+            assert_eq!((strip_control(&text), one_line(&text, 9)), ("ab".into(), "ab".into()), "{c:?}");
+            assert_eq!(plain_lines(&text), "ab", "{c:?}");
+            let shown = json(&text.clone().into(), false);
+            assert!(shown.is_ascii() && serde_json::from_str::<String>(&shown).unwrap() == text, "{shown}");
+        }
+        for c in ["\u{2028}", "\u{2029}"] {
+            assert_eq!(strip_control(&format!("a{c}b")), "a b", "{c:?}");
+            assert_eq!(plain_lines(&format!("a{c}b")), "a\nb", "{c:?}");
+        }
+        let england = "\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}";
+        assert_eq!(plain_lines(&format!("{england} \u{2764}\u{fe0f}")), "\u{1f3f4} \u{2764}\u{fe0f}");
     }
 
     #[test]

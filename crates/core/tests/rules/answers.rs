@@ -175,3 +175,18 @@ fn an_answered_question_is_one_turn() {
         story.turns().into_iter().filter(|turn| turn.starts_with("user:answer")).collect();
     assert_eq!(said, ["user:answer A"]);
 }
+
+#[test]
+fn of_many_open_asks_only_the_newest_are_kept_whole() {
+    let asks = |n: i32| {
+        let input = json!({"command": format!("npm run {n}")});
+        let call = json!({"tool_name": "Bash", "tool_use_id": format!("t{n}"), "tool_input": input});
+        tell("PermissionRequest", call)
+    };
+    let story = Story::of([start("startup"), prompt("go")].into_iter().chain((0..40).map(asks)));
+    let shown = story.view().interactions;
+    assert_eq!(shown.len(), 40);
+    let whole: Vec<bool> = shown.iter().map(|one| one.input.is_some()).collect();
+    assert_eq!(whole, [vec![false; 8], vec![true; 32]].concat());
+    assert_eq!(shown[0].text, "Allow Bash: npm run 0");
+}

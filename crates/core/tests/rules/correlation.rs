@@ -1,7 +1,7 @@
 //! Which agent an event belongs to: the six strategies, and what keeps two sessions apart.
 
 use crate::story::*;
-use headspace_core::model::Method;
+use headspace_core::model::{Method, observed};
 use headspace_test_support::each_row;
 use serde_json::{Value, json};
 
@@ -285,6 +285,19 @@ fn a_client_that_resumes_another_agents_session_leaves_its_own() {
     story.tell(start("resume").with(in_process(7)));
     assert_eq!(story.view().ended_at, None);
     assert!(story.world.agent_of_session("s2").unwrap().ended_at.is_some());
+}
+
+#[test]
+fn the_stand_in_of_a_process_is_no_session_of_the_agent_once_the_real_one_is_known() {
+    let pid = json!({"claude_pid": 7});
+    let mut story = Story::new();
+    story.alive = vec![7];
+    let found = tell(observed::CLIENT_STATUS, json!({"status": "waiting"}));
+    story.tell(found.of("pid-7-7").with(pid.clone()));
+    let seat = |story: &Story| story.world.agents().next().unwrap().view(story.now, None).sessions;
+    assert_eq!(seat(&story), ["pid-7-7"], "nothing better is known yet");
+    story.tell(start("startup").with(pid));
+    assert_eq!((story.world.agents().count(), seat(&story)), (1, vec!["s1".to_owned()]));
 }
 
 #[test]

@@ -48,6 +48,21 @@ fn a_stop_lasts_as_long_as_the_turn() {
 }
 
 #[test]
+fn a_requested_stop_is_said_while_the_agent_asks() {
+    let mut story = Story::new();
+    for one in [prompt("W"), pre("Bash", "t1"), asks("Bash"), stop_request("requested")] {
+        story.tell(one);
+    }
+    let row = story.agent().view(story.now, None).summary;
+    assert_eq!(
+        (row.about.as_str(), row.pending.as_deref()),
+        ("Stop requested · Allow Bash: npm test", Some("Stop requested"))
+    );
+    story.tell(stop("Done."));
+    assert_eq!(story.agent().view(story.now, None).summary.pending, None);
+}
+
+#[test]
 fn a_prompt_is_taken_when_the_turn_is_over_and_nothing_is_asked() {
     for (tells, takes) in [
         (vec![start("startup")], true),

@@ -45,7 +45,7 @@ impl Agent {
         let mut view = AgentView {
             id: self.id.into(),
             session_id: self.session_id.clone(),
-            sessions: self.sessions.clone(),
+            sessions: self.known_sessions(),
             client: place.client_name.clone().unwrap_or_else(|| hints::DEFAULT_CLIENT.to_owned()),
             name: self.name(),
             project: place.project.clone(),
@@ -185,7 +185,7 @@ impl Agent {
             let call = self.calls.iter().filter(|call| call.subagent.is_none()).max_by_key(|call| call.at);
             let doing = call.map_or("Thinking", |call| call.detail.as_str());
             let detail = match self.stop_requested {
-                Some(_) => format!("Stop requested · {doing}"),
+                Some(_) => format!("{STOP_REQUESTED} · {doing}"),
                 None => doing.to_owned(),
             };
             return (Status::Working, Some(detail));
@@ -266,6 +266,12 @@ impl Agent {
             Status::Idle if self.unseen => Group::Done,
             Status::Idle => Group::Idle,
         }
+    }
+
+    /// Its sessions, without the stand-in its process had before its session was known.
+    fn known_sessions(&self) -> Vec<String> {
+        let known = |session: &&String| **session == self.session_id || !is_stand_in_session(session);
+        self.sessions.iter().filter(known).cloned().collect()
     }
 
     /// A name that a person recognizes.

@@ -46,6 +46,9 @@ impl<'a> Named<'a> {
 /// How many open calls are remembered.
 const MAX_OPEN_CALLS: usize = 64;
 
+/// How many open questions keep their whole ask; of older ones only the first line is shown. A person has a few.
+const MAX_WHOLE_ASKS: usize = 32;
+
 /// Whether a dialog of `asking` (a tool, or an MCP server: `mcp__name`) belongs to this tool.
 pub(super) fn is_tool_of(asking: &str, tool: &str) -> bool {
     tool.strip_prefix(asking).is_some_and(|rest| rest.is_empty() || rest.starts_with("__"))
@@ -71,6 +74,10 @@ impl Step<'_> {
             answer: None,
         };
         self.agent.interactions.push(interaction.clone());
+        let mut whole = self.agent.interactions.iter_mut().filter(|one| one.asked.is_some());
+        if let Some(oldest) = whole.next().filter(|_| whole.count() >= MAX_WHOLE_ASKS) {
+            oldest.asked = None;
+        }
         self.changes.push(Change::Interaction { agent_id: self.agent.id, interaction });
     }
 

@@ -5,6 +5,7 @@
 //! at one moment, so it closes what was open before that moment and never anything later. It creates no turns.
 
 use crate::engine::agent::Phase;
+use crate::engine::bounds;
 use crate::engine::interactions::Ask;
 use crate::engine::step::{Step, adopt};
 use crate::engine::subagents;
@@ -23,7 +24,7 @@ pub(super) fn changed(step: &mut Step) {
         return;
     }
     if let Some(title) = event.text("title") {
-        step.agent.names.title = Some(title.to_string());
+        step.agent.names.title = Some(bounds::text(title));
     }
     let Some(status) = event.text("status").and_then(ClientState::from_word) else { return };
     let before = step.agent.client;

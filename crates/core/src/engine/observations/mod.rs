@@ -262,7 +262,7 @@ fn details(step: &mut Step) {
         return;
     }
     if let Some(title) = event.text("title") {
-        step.agent.names.title = Some(title.to_string());
+        step.agent.names.title = Some(bounds::text(title));
     }
     let newer = !step.agent.hooked || event.source == Source::Client || event.at >= step.agent.place.told_at;
     if let Some(mode) = event.text("permission_mode").filter(|_| newer) {
@@ -369,7 +369,7 @@ fn status_line(step: &mut Step) {
     }
     spend(step, spent);
     if let Some(name) = step.event.text("session_name") {
-        step.agent.names.title = Some(name.to_string());
+        step.agent.names.title = Some(bounds::text(name));
     }
 }
 
@@ -379,7 +379,7 @@ fn micro(dollars: f64) -> u64 {
 
 fn renamed(step: &mut Step) {
     let name = step.event.text("name").map(str::trim).filter(|name| !name.is_empty());
-    step.agent.names.given = name.map(String::from);
+    step.agent.names.given = name.map(bounds::text);
 }
 
 fn warned(step: &mut Step) {
