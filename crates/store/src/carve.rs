@@ -6,8 +6,9 @@
 
 use anyhow::{Context, Result};
 use headspace_core::model::Source;
+use headspace_platform::files;
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -64,8 +65,8 @@ pub struct Pages {
 impl Pages {
     pub fn open(path: &Path) -> Result<Pages> {
         let context = || format!("could not read {}", path.display());
-        let file = File::open(path).with_context(context)?;
-        let log = File::open(crate::with_suffix(path, "-wal")).ok();
+        let file = files::open_regular(path, OpenOptions::new().read(true)).with_context(context)?;
+        let log = crate::open_log(path).ok();
         Pages::of(Box::new(file), log.map(|log| Box::new(log) as Box<dyn Bytes>)).with_context(context)
     }
 

@@ -10,6 +10,7 @@
 
 pub mod carve;
 pub mod lock;
+pub mod on_disk;
 pub mod read;
 pub mod read_only;
 pub mod recover;
@@ -24,7 +25,9 @@ use fs_err as fs;
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::Durability;
+use headspace_platform::files;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -87,8 +90,9 @@ pub fn without_sync<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result
 /// Opens the database for its one writer, brings it to this version, and makes every COMMIT durable.
 pub fn open(path: &Path) -> Result<Connection> {
     if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
-        headspace_platform::files::private_dir(dir)?;
+        files::private_dir(dir)?;
     }
+    check_regular(path)?;
     let is_new = make_private(path)?;
     let result = open_writer(path);
     if is_new && result.is_err() {
@@ -162,7 +166,7 @@ pub fn preallocate_wal(db: &Connection, path: &Path) -> Result<()> {
         taken_back
             .execute_batch(&format!("CREATE TABLE room(x); INSERT INTO room VALUES (zeroblob({size}))"))?;
         taken_back.rollback()?;
-        Ok(fs::File::open(with_suffix(path, "-wal"))?.sync_data()?)
+        Ok(open_log(path)?.sync_data()?)
     };
     let filled = fill();
     db.pragma_update(None, "cache_size", -2000)?;
@@ -202,6 +206,7 @@ pub fn open_to_read(path: &Path) -> Result<Connection> {
 }
 
 fn open_beside_writer(path: &Path) -> Result<Connection> {
+    check_regular(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags)
         .with_context(|| format!("could not open {}", path.display()))?;
@@ -221,7 +226,8 @@ fn open_beside_writer(path: &Path) -> Result<Connection> {
 
 /// Records that a statement found damage, so that the next start checks the whole file.
 pub fn request_integrity_check(path: &Path) {
-    let _ = std::fs::write(suspect_file(path), b"");
+    let mut options = OpenOptions::new();
+    let _ = files::open_regular(&suspect_file(path), options.write(true).create(true).truncate(true));
 }
 
 /// Whether this error says that the file's content is broken.
@@ -274,6 +280,24 @@ fn suspect_file(path: &Path) -> PathBuf {
     with_suffix(path, ".suspect")
 }
 
+/// Call before SQLite opens the database: it opens whatever is there, and would wait forever at a FIFO. What does not exist
+/// is fine. The error says what it is and what to do.
+pub fn check_regular(path: &Path) -> Result<()> {
+    for companion in ["", "-wal", "-shm", "-journal"] {
+        let file = with_suffix(path, companion);
+        let Ok(meta) = std::fs::metadata(&file) else { continue };
+        if let Err(why) = files::check_regular(&meta) {
+            anyhow::bail!("could not open {}: {why}; move it away, and try again", file.display());
+        }
+    }
+    Ok(())
+}
+
+/// The log beside the database.
+fn open_log(path: &Path) -> std::io::Result<std::fs::File> {
+    files::open_regular(&with_suffix(path, "-wal"), OpenOptions::new().read(true))
+}
+
 /// `headspace.db` + `-wal` ▶ `headspace.db-wal`.
 pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -284,7 +308,7 @@ pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 /// SQLite gives its companions the mode of the database, so the database is made private before SQLite sees it. Returns
 /// whether there was none.
 fn make_private(path: &Path) -> Result<bool> {
-    match headspace_platform::files::create_private(path) {
+    match files::create_private(path) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error).with_context(|| format!("could not make {}", path.display())),

@@ -36,8 +36,13 @@ pub fn take(path: &Path) -> Result<Lock> {
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file =
-        options.open(&lock_path).with_context(|| format!("could not open {}", lock_path.display()))?;
+    let mut file = files::open_regular(&lock_path, &mut options).map_err(|error| {
+        let what = format!("could not open {}", lock_path.display());
+        match files::is_not_regular(&error) {
+            true => anyhow::anyhow!("{what}: {error}; move it away, and try again"),
+            false => anyhow::Error::from(error).context(what),
+        }
+    })?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {

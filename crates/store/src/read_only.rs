@@ -39,6 +39,7 @@ pub fn open_empty() -> Result<Connection> {
 /// Reads everything that is stored, including what is only in the log. If there is a log, no other connection is
 /// possible while this one is open.
 pub fn open_alone(path: &Path) -> Result<Connection> {
+    crate::check_regular(path)?;
     let log = std::fs::metadata(crate::with_suffix(path, "-wal")).map_or(0, |meta| meta.len());
     if log == 0 {
         return open_without_log(path);

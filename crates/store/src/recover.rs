@@ -35,6 +35,7 @@ impl std::ops::AddAssign for Lost {
 /// Copies every readable event of `source` after those `into` has; returns what is lost. Events that retention had
 /// deleted between two readable ones count as lost if the damage is between the two.
 pub fn recover_events(source: &Path, into: &Connection) -> Result<Lost> {
+    store::check_regular(source)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let damaged = Connection::open_with_flags(source, flags)
         .with_context(|| format!("could not open {}", source.display()))?;

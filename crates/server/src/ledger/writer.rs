@@ -13,12 +13,12 @@ use headspace_core::model::*;
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::Durability;
-use headspace_platform::files::{self, FileId};
 use headspace_platform::log;
 use headspace_store as store;
 use headspace_store::lock::Lock;
+use headspace_store::on_disk::{FilesChanged, FilesOnDisk};
 use headspace_store::retention::schedule::RetentionSchedule;
-use headspace_store::wal::checkpoint::Checkpoint;
+use headspace_store::wal::checkpoint::{Checkpoint, copy_all};
 use headspace_store::write::Rows;
 use headspace_store::write::batch::{Batch, FactSources, Failure};
 use headspace_store::write::projection_state::ProjectionState;
@@ -56,8 +56,8 @@ pub struct Writer {
     durability: Durability,
     /// COMMIT does what `durability` says. `false` after a failure, when that is unknown.
     durable: bool,
-    /// The file that was opened; it may have been replaced since.
-    file: Option<FileId>,
+    /// The files that were opened; they may have been removed or replaced since.
+    files: FilesOnDisk,
     /// The lock of the database: if the directory is removed, so is the lock.
     lock: Option<Lock>,
 }
@@ -79,7 +79,7 @@ impl Writer {
         retention: RetentionSchedule,
         durability: Durability,
     ) -> Result<Writer> {
-        let file = files::id(&path);
+        let files = FilesOnDisk::of(&path);
         let mut writer = Writer {
             db,
             path,
@@ -92,7 +92,7 @@ impl Writer {
             look_for_room: None,
             durability,
             durable: true,
-            file,
+            files,
             lock,
         };
         writer.load()?;
@@ -165,7 +165,7 @@ impl Writer {
         self.lock = Some(lock);
         let (db, damaged) = store::open_or_start_afresh(&self.path)?;
         let _ = store::preallocate_wal(&db, &self.path);
-        (self.db, self.file) = (db, files::id(&self.path));
+        (self.db, self.files) = (db, FilesOnDisk::of(&self.path));
         (self.projection, self.durable) = (None, true);
         self.start_writing()?;
         self.load()?;
@@ -347,15 +347,29 @@ impl Writer {
                 break error;
             }
             match self.attempt(&mut jobs, &failing) {
-                // It was committed to a file that is no longer there.
-                Ok(_) if files::id(&self.path) != self.file => match self.begin_again() {
-                    Ok(()) => failing.clear(),
-                    Err(error) => break error,
-                },
                 Ok(committed) => {
+                    let changed = self.files.changed();
+                    let is_stored = match changed {
+                        FilesChanged::No => true,
+                        FilesChanged::KeepsDatabase => copy_all(&self.db).unwrap_or(false),
+                        FilesChanged::LostDatabase => false,
+                    };
+                    if !is_stored {
+                        match self.begin_again() {
+                            Ok(()) => failing.clear(),
+                            Err(error) => break error,
+                        }
+                        continue;
+                    }
                     self.look_for_room = None;
                     self.ledger.published.set_trouble(None);
-                    return self.publish(jobs, committed);
+                    self.publish(jobs, committed);
+                    if changed != FilesChanged::No
+                        && let Err(error) = self.begin_again()
+                    {
+                        self.note(&error, "could not open the database again");
+                    }
+                    return;
                 }
                 Err(Failure::Engine(index)) => {
                     self.projection = None;
@@ -367,7 +381,8 @@ impl Writer {
         };
         self.projection = None;
         // The failure may be due to a replaced database. While nothing can be written, trying again takes care of that.
-        if self.try_again.is_none() && files::id(&self.path) != self.file && self.begin_again().is_ok() {
+        let lost = self.try_again.is_none() && self.files.changed() != FilesChanged::No;
+        if lost && self.begin_again().is_ok() {
             return self.commit(jobs);
         }
         self.ledger.counts().commit_failures.fetch_add(1, Ordering::Relaxed);

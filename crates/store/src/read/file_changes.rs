@@ -4,6 +4,7 @@ use crate::read::queries::{EVENT_COLUMNS, stored_event};
 use anyhow::Result;
 use headspace_core::changes;
 use headspace_core::changes::{Changes, Collector};
+use headspace_core::json::serialize::to_text;
 use rusqlite::{Connection, OptionalExtension};
 
 /// How many of an agent's events are searched for changes: the newest ones.
@@ -11,7 +12,7 @@ const MAX_CHANGE_EVENTS: usize = 50_000;
 
 /// The files an agent edited, from its events. Reads them one by one: all of them at once may be hundreds of megabytes.
 pub fn of_agent(db: &Connection, agent: i64, root: Option<&str>) -> Result<Changes> {
-    let names = serde_json::to_string(&changes::EVENT_NAMES)?;
+    let names = to_text(&changes::EVENT_NAMES)?;
     let mut ids = db.prepare_cached(
         "SELECT l.id FROM events_by_agent l CROSS JOIN events USING (id)
          WHERE l.agent_id = ?1 AND name IN (SELECT value FROM json_each(?2)) ORDER BY l.id DESC LIMIT ?3",

@@ -32,6 +32,7 @@ pub fn epoch(db: &Connection) -> Result<String> {
 
 /// Gives the database a new history: it was restored, and no longer continues what was copied.
 pub fn begin_epoch(path: &Path, epoch: &str) -> Result<()> {
+    crate::check_regular(path)?;
     let db = Connection::open(path).with_context(|| format!("could not open {}", path.display()))?;
     db.busy_timeout(std::time::Duration::from_secs(5))?;
     write::meta(&db, "epoch", epoch)

@@ -5,6 +5,7 @@
 use crate::read::queries::{self, EventQuery};
 use crate::retention::prune::GoOn;
 use anyhow::Result;
+use headspace_core::json::serialize::to_text;
 use headspace_core::text::excerpt::words;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, params_from_iter};
@@ -154,11 +155,11 @@ fn conditions(query: &EventQuery) -> Result<(String, Vec<Sql>)> {
     condition("id > ?", query.after.map(Sql::from));
     condition("id < ?", query.before.map(Sql::from));
     condition("agent_id = ?", query.agent.map(Sql::from));
-    let agents = query.agents.as_ref().map(serde_json::to_string).transpose()?;
+    let agents = query.agents.as_ref().map(to_text).transpose()?;
     condition("agent_id IN (SELECT value FROM json_each(?))", agents.map(Sql::from));
     condition("at >= ?", query.from.map(|at| at.0.into()));
     condition("at < ?", query.to.map(|at| at.0.into()));
-    let names = (!query.names.is_empty()).then(|| serde_json::to_string(&query.names)).transpose()?;
+    let names = (!query.names.is_empty()).then(|| to_text(&query.names)).transpose()?;
     condition("name IN (SELECT value FROM json_each(?))", names.map(Sql::from));
     Ok((conditions.join(" AND "), values))
 }

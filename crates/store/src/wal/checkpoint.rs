@@ -100,6 +100,7 @@ impl Checkpoint {
 impl CopyThread {
     fn start(path: &Path) -> Result<CopyThread> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        crate::check_regular(path)?;
         let db = Connection::open_with_flags(path, flags)?;
         let (ask, asked) = channel();
         let (report, done) = channel();
@@ -139,6 +140,12 @@ fn copy(db: &Connection) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Copies the whole log into the database and brings it to disk: for a log that nobody else can reach any more. `false`:
+/// a reader stands in the way.
+pub fn copy_all(db: &Connection) -> Result<bool> {
+    Ok(db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))? == 0)
 }
 
 fn checkpoint(db: &Connection, mode: &str) -> Result<LogPages> {

@@ -3,7 +3,6 @@
 //! With `"durability": "crash"` an event is answered when it is in the log: the system has it, so it survives a crash
 //! of the server. It can be lost only if the machine loses power, and only within [`SYNC_WITHIN`].
 
-use crate::with_suffix;
 use anyhow::{Context, Result};
 use headspace_platform::log;
 use std::fs::File;
@@ -55,7 +54,7 @@ impl Shared {
 impl LogSync {
     /// For the database at `path`. It is open, so its log exists and stays the same file.
     pub fn start(path: &Path) -> Result<LogSync> {
-        let log = File::open(with_suffix(path, "-wal")).context("could not open the log")?;
+        let log = crate::open_log(path).context("could not open the log")?;
         let shared = Arc::new(Shared { log, state: Mutex::default(), changed: Condvar::new() });
         let own = Arc::clone(&shared);
         let thread = std::thread::Builder::new()

@@ -9,6 +9,7 @@ use crate::flag;
 use crate::write::batch::EventRecord;
 use anyhow::Result;
 use headspace_core::engine::{Agent, Counters};
+use headspace_core::json::serialize::to_text;
 use headspace_core::model::*;
 use headspace_core::stamp::Stamp;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
@@ -141,7 +142,7 @@ impl<'a> Events<'a> {
 
     pub fn put(&mut self, record: &EventRecord, agent_id: Option<i64>, flags: i64) -> Result<()> {
         let event = &record.event;
-        let facts = serde_json::to_string(&event.facts)?;
+        let facts = to_text(&event.facts)?;
         self.insert.execute(params![
             event.id,
             event.name,
@@ -213,7 +214,7 @@ pub fn agent(db: &Connection, agent: &Agent, now: Stamp, changed_seq: i64) -> Re
         agent.last_active_at.0,
         agent.ended_at.map(|at| at.0),
         changed_seq,
-        serde_json::to_string(agent)?,
+        to_text(agent)?,
     ])?;
     Ok(())
 }
@@ -221,12 +222,12 @@ pub fn agent(db: &Connection, agent: &Agent, now: Stamp, changed_seq: i64) -> Re
 /// An agent as the deleted events left it.
 pub fn base_agent(db: &Connection, agent: &Agent) -> Result<()> {
     db.prepare_cached("INSERT OR REPLACE INTO base(id, doc) VALUES (?1, ?2)")?
-        .execute(params![agent.id, serde_json::to_string(agent)?])?;
+        .execute(params![agent.id, to_text(agent)?])?;
     Ok(())
 }
 
 pub fn base_counters(db: &Connection, counters: Counters) -> Result<()> {
-    meta(db, "base", &serde_json::to_string(&counters)?)
+    meta(db, "base", &to_text(&counters)?)
 }
 
 /// Everything but the agents' documents.
@@ -318,7 +319,7 @@ fn turn_row(db: &Connection, turn: &Turn) -> Result<()> {
 }
 
 fn interaction_row(db: &Connection, agent_id: i64, interaction: &Interaction) -> Result<()> {
-    let options = (!interaction.options.is_empty()).then(|| serde_json::to_string(&interaction.options));
+    let options = (!interaction.options.is_empty()).then(|| to_text(&interaction.options));
     db.prepare_cached(
         "INSERT OR REPLACE INTO interactions(id, agent_id, kind, tool_use_id, tool_name, subagent, text, options,
                                              opened_at, closed_at, event_id)
@@ -438,7 +439,7 @@ impl StoreCursor {
 }
 
 pub fn marks(db: &Connection, marks: &StoreCursor) -> Result<()> {
-    meta(db, "marks", &serde_json::to_string(marks)?)
+    meta(db, "marks", &to_text(marks)?)
 }
 
 /// Counts hook events for the day and the hour of `at`.

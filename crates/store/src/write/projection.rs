@@ -2,6 +2,7 @@
 
 use crate::write::{ChangeRow, Rows, SessionRow};
 use headspace_core::engine::{Agent, World};
+use headspace_core::json::serialize::to_text;
 use headspace_core::model::*;
 use serde_json::json;
 
@@ -27,7 +28,7 @@ pub fn collect(rows: &mut Rows, world: &World, seq: &mut i64, event: &Event, out
                 step("agent_created", agent_id, None, created(agent_id, event, world.agent(agent_id)));
             }
             Change::StateChanged(changed) => {
-                let data = serde_json::to_string(&changed).unwrap_or_default();
+                let data = to_text(&changed).unwrap_or_default();
                 step("state_changed", changed.agent_id, None, data);
             }
             Change::Turn(turn) => {

@@ -3,6 +3,7 @@
 use crate::flag;
 use crate::read::search;
 use anyhow::Result;
+use headspace_core::json::serialize::to_text;
 use headspace_core::model::*;
 use headspace_core::stamp::Stamp;
 use headspace_core::wire::StoredEvent;
@@ -109,8 +110,7 @@ fn ids(db: &Connection, query: &EventQuery) -> Result<Vec<i64>> {
     let before = query.before.map(|id| bind(id.into()));
     let from_time = query.from.map(|at| bind(at.0.into()));
     let to_time = query.to.map(|at| bind(at.0.into()));
-    let agents =
-        query.agents.as_ref().map(serde_json::to_string).transpose()?.map(|agents| bind(agents.into()));
+    let agents = query.agents.as_ref().map(to_text).transpose()?.map(|agents| bind(agents.into()));
     let more: String = [
         from_time.map(|at| format!(" AND events.at >= {at}")),
         to_time.map(|at| format!(" AND events.at < {at}")),
@@ -173,7 +173,7 @@ fn lists(query: &EventQuery, bind: &mut impl FnMut(Sql) -> String) -> Result<Vec
         let agent = bind(agent.into());
         let mut from = format!("events_by_agent l CROSS JOIN events USING (id) WHERE l.agent_id = {agent}");
         if !query.names.is_empty() {
-            let names = bind(serde_json::to_string(&query.names)?.into());
+            let names = bind(to_text(&query.names)?.into());
             from += &format!(" AND name IN (SELECT value FROM json_each({names}))");
         }
         return Ok(vec![EventList { from, id: "l.id" }]);

@@ -1,6 +1,7 @@
 //! The rows of one agent, page by page: turns, commands, transitions.
 
 use anyhow::Result;
+use headspace_core::json::serialize::to_text;
 use headspace_core::model::*;
 use headspace_core::stamp::Stamp;
 use headspace_core::wire::{StoredCommand, StoredTransition, StoredTurn};
@@ -49,7 +50,7 @@ impl<T> ListedTable<T> {
             "SELECT {columns} FROM {name} WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY {order}"
         );
         let mut statement = db.prepare_cached(&sql)?;
-        let rows = statement.query_map([serde_json::to_string(&ids)?], object)?;
+        let rows = statement.query_map([to_text(&ids)?], object)?;
         Ok(Listed { rows: rows.collect::<rusqlite::Result<_>>()?, next })
     }
 
@@ -96,7 +97,7 @@ pub fn turns_of_events(db: &Connection, events: &[i64]) -> Result<Vec<(i64, Stor
                 agent_id
          FROM turns t WHERE event_id IN (SELECT value FROM json_each(?1)) ORDER BY event_id DESC, t.id DESC",
     )?;
-    let rows = statement.query_map([serde_json::to_string(events)?], |row| Ok((row.get(10)?, turn(row)?)))?;
+    let rows = statement.query_map([to_text(events)?], |row| Ok((row.get(10)?, turn(row)?)))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
