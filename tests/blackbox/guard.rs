@@ -202,6 +202,36 @@ fn a_pipe_that_never_closes_is_answered_in_time() {
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
 }
 
+/// Whoever keeps standard input open gets the same verdict at once.
+#[test]
+fn a_complete_call_is_judged_before_its_pipe_closes() {
+    let home = Project::unhurried();
+    for (command, expected) in [("git status", ""), ("git reset --hard", "\"deny\""), ("sudo id", "\"deny\"")]
+    {
+        let mut hook = home.command(&["guard", "hook"]);
+        let mut child = hook.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(&home.payload(command)).unwrap();
+        let output = child.wait_with_output().unwrap();
+        drop(pipe);
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{command}: {said}");
+    }
+}
+
+#[test]
+fn input_without_end_is_answered_in_bounded_memory() {
+    let home = Project::unhurried();
+    let object_without_end = r#"(printf '{"tool_name":"'; cat /dev/zero | tr '\0' x)"#;
+    for input in ["cat /dev/zero", object_without_end] {
+        // Far more than it may need, and less than it took.
+        let line = format!("{input} | (ulimit -v 1000000; exec timeout 60 \"$0\" guard hook)");
+        let mut shell = home.command_of("/bin/sh", &["-c", &line, headspace_test_support::binary()]);
+        let output = shell.env("PATH", "/usr/bin:/bin").output().unwrap();
+        assert_eq!(answer(&output)["hookSpecificOutput"]["permissionDecision"], "ask", "{input}: {output:?}");
+    }
+}
+
 #[test]
 fn symbolic_links_are_followed() {
     let home = Project::new();

@@ -270,6 +270,13 @@ fn where_esc_is_not_possible_the_next_tool_call_is_denied() {
     let agent = desk.agent();
     assert!(agent["stop_requested"].is_string(), "{agent}");
     assert!(agent["status_detail"].as_str().unwrap().starts_with("Stop requested"), "{agent}");
+    let asks = json!({"tool_name": "Bash", "tool_input": {"command": "make"}});
+    desk.event("PermissionRequest", asks);
+    assert_eq!(desk.agent()["summary"]["about"], "Stop requested · Allow Bash: make");
+    for surface in [&["status"][..], &["show", "api"], &["explain", "api"]] {
+        let shown = desk.home.ok(surface);
+        assert!(shown.contains("Stop requested"), "{surface:?}: {shown}");
+    }
     let call = json!({"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "t1"});
     let printed = printed(&desk.home, &desk.folder, call);
     let decision: Value = serde_json::from_str(&printed).unwrap();

@@ -1,6 +1,7 @@
 //! Other users, FIFOs and limits must not hang the program, and must not get anything from it.
 
-use headspace_test_support::{Home, NOBODY, binary, each_row, is_root, run, skip};
+use headspace_test_support::{Home, NOBODY, binary, each_row, is_root, run, skip, wait_until};
+use serde_json::json;
 use std::fs;
 use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
@@ -33,6 +34,10 @@ impl Watched {
 
     fn notify(&self, limits: &str, event: &[u8]) -> Output {
         run(self.limited(limits, &["notify"]), event)
+    }
+
+    fn doctor(&self) -> String {
+        String::from_utf8(self.run(&["doctor"]).stdout).unwrap()
     }
 
     fn spooled(&self) -> usize {
@@ -143,6 +148,231 @@ fn a_fifo_hangs_no_command() {
     is_silent(&home.notify("", EVENT));
     is_refused(&home.run(&["status"]), &["token", "a FIFO", "remove it"]);
     is_refused(&home.run(&["serve", "--port", "0"]), &["token", "a FIFO"]);
+}
+
+type Make = fn(&Path);
+
+#[test]
+fn a_fifo_in_the_place_of_the_database_is_refused_by_all_that_would_open_it() {
+    each_row(
+        ["headspace.db", "headspace.db-wal", "headspace.db-shm", "headspace.db-journal", "headspace.db.lock"],
+        |name| name.to_string(),
+        |name| {
+            let home = Watched::new();
+            home.serve().stop();
+            let path = home.state().join(name);
+            let _ = fs::remove_file(&path);
+            fifo(&path);
+            let words = [name, "a FIFO", "not a regular file", "move it away"];
+            is_refused(&home.run(&["serve", "--port", "0"]), &words);
+            is_silent(&home.notify("", EVENT));
+            assert_eq!(home.spooled(), 1, "{name}");
+            // Whoever only reads needs no lock.
+            if !name.ends_with(".lock") {
+                for args in [&["status"][..], &["status", "--short"], &["status", "--tmux"], &["events"]] {
+                    is_refused(&home.run(args), &words);
+                }
+            }
+            let doctor = home.doctor();
+            assert!(doctor.contains("a FIFO") && doctor.contains(&format!("{name}.away")), "{doctor}");
+            // The advice is right.
+            fs::rename(&path, home.at("away")).unwrap();
+            let _server = home.serve();
+            wait_until("the event is taken from the spool", || home.spooled() == 0);
+        },
+    );
+}
+
+#[test]
+fn a_machine_without_a_usable_id_goes_on_without_one() {
+    let kinds: [(&str, Make, bool); 4] = [
+        ("a FIFO", fifo, true),
+        ("a link to a device", |path| std::os::unix::fs::symlink("/dev/zero", path).unwrap(), true),
+        ("a directory", |path| fs::create_dir(path).unwrap(), false),
+        ("half of one", |path| fs::write(path, "0123").unwrap(), true),
+    ];
+    each_row(
+        kinds,
+        |(kind, ..)| kind.to_string(),
+        |(kind, make, is_repaired)| {
+            let home = Watched::new();
+            let id = home.state().join("host_id");
+            make(&id);
+            is_silent(&home.notify("", EVENT));
+            let (_, body) = home.0.spooled().remove(0);
+            assert!(body["host"].is_string() && body.get("host_id").is_none(), "{kind}: {body}");
+            let doctor = home.doctor();
+            assert_eq!(doctor.contains("host_id"), kind != "half of one", "{doctor}");
+            let _server = home.serve();
+            wait_until("the event is taken from the spool", || home.spooled() == 0);
+            for args in [&["status"][..], &["events"], &["show", "1"], &["answer", "status"]] {
+                assert!(home.run(args).status.success(), "{kind}: {args:?}");
+            }
+            assert_eq!(id.symlink_metadata().unwrap().is_file(), is_repaired, "{kind}");
+            assert!(Path::new("/dev/zero").exists());
+        },
+    );
+}
+
+#[test]
+fn nothing_is_read_from_or_made_in_a_state_directory_of_another_user() {
+    if !is_root() {
+        return skip("only root can make files of another user");
+    }
+    let home = Watched::new();
+    give_away(home.state());
+    is_silent(&home.notify("", EVENT));
+    assert_eq!(fs::read_dir(home.state()).unwrap().count(), 0, "nothing is made");
+    // It would wait for a writer that never comes.
+    fifo(&home.state().join("host_id"));
+    let permission = json!({"command": "rm -rf /usr", "until": u64::MAX >> 1});
+    fs::write(home.state().join("guard-once.json"), permission.to_string()).unwrap();
+    is_silent(&home.notify("", EVENT));
+    let call = json!({"session_id": "s1", "hook_event_name": "PreToolUse", "cwd": "/tmp", "tool_name": "Bash",
+                      "tool_input": {"command": "rm -rf /usr"}});
+    let denied = run(home.limited("", &["guard", "hook"]), call.to_string());
+    assert!(String::from_utf8_lossy(&denied.stdout).contains("\"deny\""), "{denied:?}");
+    let entries = fs::read_dir(home.state()).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["guard-once.json", "host_id"]);
+}
+
+/// A client's file may be a FIFO or a device, also behind links.
+#[test]
+fn no_settings_file_hangs_a_command() {
+    // And whether our hooks would be there.
+    let files = [
+        (".claude/settings.json", true),
+        (".claude.json", false),
+        (".codex/hooks.json", true),
+        (".codex/config.toml", false),
+        (".qwen/settings.json", true),
+        (".gemini/settings.json", true),
+        (".copilot/hooks/headspace.json", true),
+    ];
+    each_row(
+        files.into_iter().flat_map(|(file, is_hooks)| [(file, is_hooks, false), (file, is_hooks, true)]),
+        |(file, _, is_device)| format!("{file}, a {}", if *is_device { "device" } else { "FIFO" }),
+        |(file, is_hooks, is_device)| {
+            let home = Watched::new();
+            let path = home.at(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let end = if is_device { "/dev/zero".into() } else { home.at("pipe") };
+            if !is_device {
+                fifo(&end);
+            }
+            std::os::unix::fs::symlink(&end, home.at("link")).unwrap();
+            std::os::unix::fs::symlink(home.at("link"), &path).unwrap();
+            for args in [&["install", "--list"][..], &["install", "--dry-run"], &["install"]] {
+                // Only a command that hangs is killed.
+                assert!(home.run(args).status.code().is_some_and(|code| code < 2), "{args:?}");
+            }
+            let doctor = home.doctor();
+            assert!(!is_hooks || doctor.contains("not a regular file"), "{doctor}");
+            assert!(path.symlink_metadata().unwrap().is_symlink(), "it is left alone");
+        },
+    );
+}
+
+/// A token that cannot be trusted is not used. It says nothing about the spool beside it.
+#[test]
+fn an_event_beside_a_token_that_is_not_trusted_is_kept() {
+    fn with_mode(path: &Path, mode: u32) {
+        fs::write(path, "planted\n").unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let kinds: [(&str, Make, &str); 6] = [
+        ("644", |path| with_mode(path, 0o644), "chmod 600"),
+        ("640", |path| with_mode(path, 0o640), "chmod 600"),
+        ("604", |path| with_mode(path, 0o604), "chmod 600"),
+        ("666", |path| with_mode(path, 0o666), "chmod 600"),
+        ("a FIFO", fifo, "token.away"),
+        ("a directory", |path| fs::create_dir(path).unwrap(), "token.away"),
+    ];
+    each_row(
+        kinds,
+        |(kind, ..)| kind.to_string(),
+        |(_, make, fix)| {
+            let home = Watched::new();
+            make(&home.state().join("token"));
+            is_silent(&home.notify("", EVENT));
+            assert_eq!(home.spooled(), 1);
+            let doctor = home.doctor();
+            assert!(doctor.contains(fix), "{doctor}");
+            assert_eq!(doctor.contains("chmod"), fix.contains("chmod"), "{doctor}");
+        },
+    );
+}
+
+#[test]
+fn an_event_is_kept_in_memory_while_the_spool_is_not_a_directory() {
+    let kinds: [(&str, Make); 3] = [
+        ("a file", |path| fs::write(path, "x").unwrap()),
+        ("a FIFO", fifo),
+        ("a link to nothing", |path| std::os::unix::fs::symlink("/nothing/here", path).unwrap()),
+    ];
+    each_row(
+        kinds,
+        |(kind, _)| kind.to_string(),
+        |(_, make)| {
+            let mut home = Watched::new();
+            let memory = home.at("run");
+            fs::create_dir(&memory).unwrap();
+            fs::set_permissions(&memory, fs::Permissions::from_mode(0o700)).unwrap();
+            home.0.set("XDG_RUNTIME_DIR", memory);
+            let spool = home.state().join("spool");
+            make(&spool);
+            is_silent(&home.notify("", EVENT));
+            let doctor = home.doctor();
+            assert!(doctor.contains("spool is not a directory") && doctor.contains("spool.away"), "{doctor}");
+            let server = home.serve();
+            wait_until("the event arrives", || server.get("/api/agents").to_string().contains("\"s1\""));
+            assert!(spool.symlink_metadata().is_ok(), "it is left alone");
+        },
+    );
+}
+
+#[test]
+fn a_token_that_nobody_could_send_is_refused_with_the_fix() {
+    let home = Watched::new();
+    let token = home.state().join("token");
+    let contents: [(&str, &[u8]); 5] = [
+        ("control characters", b"ab\x01c\n"),
+        ("control characters", b"ab\ncd\n"),
+        ("not UTF-8", b"\xff\xfe\n"),
+        ("longer than", &[b'a'; 300]),
+        ("longer than", b""),
+    ];
+    each_row(
+        contents,
+        |(why, content)| format!("{why}, {} bytes", content.len()),
+        |(why, content)| {
+            fs::write(&token, content).unwrap();
+            if content.is_empty() {
+                // Of holes, which take no room.
+                fs::File::options().write(true).open(&token).unwrap().set_len(3 << 30).unwrap();
+            }
+            fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
+            is_refused(&home.run(&["serve", "--port", "0"]), &["token", why, "remove it"]);
+            assert!(token.is_file(), "what the user wrote is left alone");
+        },
+    );
+    fs::remove_file(&token).unwrap();
+    home.serve().stop();
+    assert_eq!(fs::read_to_string(&token).unwrap().trim().len(), 64);
+}
+
+#[test]
+fn the_status_line_outlives_a_limit_on_files() {
+    let home = Watched::new();
+    for args in [&["statusline"][..], &["statusline", "--", "cat > /dev/null; echo m"]] {
+        let mut line = home.limited("ulimit -f 0;", args);
+        // The note is what the limit forbids.
+        line.env("HEADSPACE_DEBUG", "1");
+        let output = run(line, r#"{"session_id":"s1","model":{"id":"m"}}"#);
+        assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"m\n"[..]), "{output:?}");
+    }
 }
 
 #[test]

@@ -71,8 +71,14 @@ impl Impostor {
         self.0.kill().unwrap();
         let mut got = String::new();
         self.0.stdout.take().unwrap().read_to_string(&mut got).unwrap();
-        self.0.wait().unwrap();
         got.trim().to_owned()
+    }
+}
+
+impl Drop for Impostor {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -302,7 +308,27 @@ fn another_users_program_on_the_port_gets_nothing() {
     let mut named = home.command(&["notify"]);
     named.env("CLAUDE_HEADSPACE_URL", &url);
     headspace_test_support::run(named, json!({"session_id": "named", "hook_event_name": "Stop"}).to_string());
-    assert_eq!(home.spooled().len(), 2, "what he says does not count as an answer");
+    // A listener of ours for IPv6 does not vouch for him: `::ffff:127.0.0.1` is an address of IPv4.
+    let beside = format!(
+        "import socket,time\n\
+         s=socket.socket(socket.AF_INET6); s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)\n\
+         s.bind(('::',{})); s.listen(8); print('ready', flush=True); time.sleep(600)\n",
+        home.port()
+    );
+    let mut ours = Command::new("python3");
+    ours.args(["-c", &beside]).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut ours = Impostor(ours.spawn().unwrap());
+    ours.0.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
+    for _ in 0..5 {
+        let mut mapped = home.command(&["notify"]);
+        mapped.env("CLAUDE_HEADSPACE_URL", format!("http://[::ffff:127.0.0.1]:{}", home.port()));
+        headspace_test_support::run(
+            mapped,
+            json!({"session_id": "mapped", "hook_event_name": "Stop"}).to_string(),
+        );
+    }
+    drop(ours);
+    assert_eq!(home.spooled().len(), 7, "what he says does not count as an answer");
     let said = |args: &[&str]| {
         let output = home.run(args);
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
@@ -340,6 +366,48 @@ fn a_database_that_is_taken_away_is_noticed_before_the_next_answer() {
     server.kill();
     let server = home.serve();
     assert!(has(&server, "after"), "what was answered is there after a crash");
+}
+
+/// What is written to a log that has no name any more, or to a database that others look for elsewhere, would be lost.
+#[cfg(unix)]
+#[test]
+fn a_log_that_is_taken_away_is_noticed_before_the_next_answer_and_nothing_is_lost() {
+    type Deed = fn(&Path);
+    let deeds: [(&str, Deed, bool); 3] = [
+        ("log removed", |db| std::fs::remove_file(db.with_extension("db-wal")).unwrap(), true),
+        (
+            "moved, with a link to it",
+            |db| {
+                std::fs::rename(db, db.with_extension("moved")).unwrap();
+                std::os::unix::fs::symlink(db.with_extension("moved"), db).unwrap();
+            },
+            true,
+        ),
+        ("emptied", |db| drop(std::fs::File::create(db).unwrap()), false),
+    ];
+    for (what, deed, keeps) in deeds {
+        let home = home();
+        let server = home.serve();
+        stop(&home, "before");
+        deed(&home.database());
+        for session in ["after", "later"] {
+            stop(&home, session);
+        }
+        // Nothing can be stored in an empty file that others have open: then nothing is acknowledged.
+        assert_eq!(home.spooled().is_empty(), keeps, "{what}");
+        if keeps {
+            wait_until("the reason in the log", || server.log().contains("was removed or replaced"));
+        }
+        server.kill();
+        let server = home.serve();
+        let kept = || {
+            let events = server.get("/api/events?limit=100");
+            let sessions = events["events"].as_array().unwrap().iter();
+            sessions.filter_map(|event| event["session_id"].as_str().map(str::to_owned)).collect::<Vec<_>>()
+        };
+        let expected: &[&str] = if keeps { &["before", "after", "later"] } else { &["after", "later"] };
+        wait_until("each event, once", || kept() == expected);
+    }
 }
 
 #[test]

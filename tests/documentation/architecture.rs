@@ -140,6 +140,7 @@ fn holds(holder: &str, packages: &BTreeMap<String, Package>) -> Result<(), Strin
         return without(first, rest, packages);
     }
     if holder.contains(" lint") {
+        packages.values().try_for_each(|package| takes_lints(&package.manifest))?;
         return rest.iter().try_for_each(|lint| {
             let set = |line: &str| {
                 line.starts_with(&format!("{lint} =")) && (line.contains("deny") || line.contains("forbid"))
@@ -159,6 +160,16 @@ fn holds(holder: &str, packages: &BTreeMap<String, Package>) -> Result<(), Strin
         };
     }
     Err("this is not a form that can be checked".into())
+}
+
+/// The workspace's lints hold only where a package takes them over.
+fn takes_lints(manifest: &str) -> Result<(), String> {
+    let text = read(manifest);
+    let lints = text.split_once("[lints]\n").map_or("", |(_, lints)| lints);
+    lints
+        .starts_with("workspace = true")
+        .then_some(())
+        .ok_or_else(|| format!("{manifest} does not take the lints"))
 }
 
 /// A file has a line that fits.

@@ -2,6 +2,7 @@
 //! version must not spoil the board for everyone else.
 
 use crate::level::view;
+use headspace_core::json::serialize::to_text;
 use headspace_core::model::Summary;
 use serde_json::{Map, Value, json};
 
@@ -13,8 +14,8 @@ const MOST_FIELDS: usize = 200;
 /// them.
 pub fn sound(document: Value) -> Value {
     let mut document = if view(&document).is_some() { document } else { mended(document) };
-    let summary = document.get("summary").and_then(|summary| serde_json::to_vec(summary).ok());
-    if summary.is_none_or(|summary| serde_json::from_slice::<Summary>(&summary).is_err())
+    let summary = document.get("summary").and_then(|summary| to_text(summary).ok());
+    if summary.is_none_or(|summary| serde_json::from_slice::<Summary>(summary.as_bytes()).is_err())
         && let Some(view) = view(&document)
     {
         document["summary"] = json!(view.summarize());

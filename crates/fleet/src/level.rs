@@ -3,6 +3,7 @@
 //! A level lists what may leave, never what may not: a new field stays on the machine until it is added to the table
 //! below. The hub uses the same table to cut what a reader's role does not cover.
 
+use headspace_core::json::serialize::to_text;
 use headspace_core::model::AgentView;
 use serde_json::{Map, Value, json};
 
@@ -276,7 +277,7 @@ pub fn cut(document: &Value, level: Level) -> Option<Value> {
 /// The document as an agent. One whose name was cut is called by its project. `None`: another version wrote it.
 pub fn view(document: &Value) -> Option<AgentView> {
     // Parsed from text, as agents are everywhere: parsing from a tree would compile the same code once more.
-    let mut view: AgentView = serde_json::from_slice(&serde_json::to_vec(document).ok()?).ok()?;
+    let mut view: AgentView = serde_json::from_slice(to_text(document).ok()?.as_bytes()).ok()?;
     if view.name.is_empty() {
         view.name = view.project.clone().unwrap_or_default();
     }

@@ -1,6 +1,7 @@
 //! "Just this once": a command that a person has allowed for one call within the next few minutes. The permission is a
 //! file in the state directory, which the guard keeps agents from writing.
 
+use headspace_platform::files;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -25,7 +26,9 @@ pub fn allow(command: &str, state_dir: &Path) -> (PathBuf, String) {
 /// Whether the call in `payload` was allowed once. If so, that permission is now used up.
 pub fn take(payload: &[u8], state_dir: &Path) -> bool {
     let path = file(state_dir);
-    let Ok(text) = std::fs::read_to_string(&path) else { return false };
+    // Whoever else can write there could allow anything.
+    let text = files::check_ours(state_dir, files::OTHERS_WRITE).and_then(|()| Ok(files::read_text(&path)?));
+    let Ok(text) = text else { return false };
     let allowed: Value = serde_json::from_str(&text).unwrap_or_default();
     let call = crate::payload::read(payload).unwrap_or_default();
     let command = call["tool_input"]["command"].as_str().map(str::trim);

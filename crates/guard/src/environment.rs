@@ -71,7 +71,7 @@ impl FileSystem for Disk {
         if length > MAX_SCRIPT_BYTES {
             return None;
         }
-        std::fs::read_to_string(path).ok()
+        headspace_platform::files::read_text(path.as_ref()).ok()
     }
 
     fn is_clean(&self, root: &str) -> Option<bool> {

@@ -57,6 +57,9 @@ pub struct Verdict {
     pub decision: Decision,
     /// The id of the rule that decided; always `None` for "allow".
     pub rule: Option<String>,
+    /// What was found and what to do instead, for a person who decides.
+    pub finding: Option<String>,
+    /// The same for the agent and its user: with the rule, and how the user can change it.
     pub reason: Option<String>,
     /// The pattern that matched, if the rule has any.
     pub pattern: Option<String>,
@@ -66,7 +69,14 @@ pub struct Verdict {
 
 impl Verdict {
     pub fn allow() -> Verdict {
-        Verdict { decision: Decision::Allow, rule: None, reason: None, pattern: None, subject: None }
+        Verdict {
+            decision: Decision::Allow,
+            rule: None,
+            finding: None,
+            reason: None,
+            pattern: None,
+            subject: None,
+        }
     }
 
     /// For input that is not a payload at all.

@@ -363,6 +363,27 @@ fn fills_an_empty_list(text: &str) -> bool {
         || hooks.is_some_and(|hooks| empty(hooks) || hooks.as_object().is_some_and(|h| h.values().any(empty)))
 }
 
+#[test]
+fn what_was_empty_is_as_it_was_after_another_edit() {
+    for original in [
+        "{\r\n \"a\":1,\n \"hooks\":{ \"Stop\" : [ ] , }\r\n}",
+        "{\"a\":1,\"hooks\":{ /* mine */ }}",
+        "{\"a\":1, \"hooks\": { }}",
+        "{\n  \"a\": 1,\n  \"hooks\": {\n\n    // mine\n  }\n}\n",
+        "{\n  \"a\": 1,\n  \"hooks\": {\"Stop\": [\n    ],\n \"PreToolUse\": [ /* a */  /* b */ ]}\n}\n",
+    ] {
+        let edited = |text: &str| text.replacen('1', "2", 1);
+        let installed = put(original, &all()).text;
+        assert_eq!(taken_out(&edited(&installed), Some(original)), edited(original), "{installed}");
+        let with_comment = installed.replacen("/* mine */", "/* mine */ /* more */", 1);
+        let back = taken_out(&with_comment, Some(original));
+        assert!(!with_comment.contains("more") || back.contains("/* mine */ /* more */"), "{back}");
+    }
+    for original in ["{ }", "{\n\n}\n", "// mine\n{ }\n"] {
+        assert_eq!(taken_out(&put(original, &all()).text, Some(original)), original);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 800, ..ProptestConfig::default() })]
 

@@ -71,7 +71,7 @@ unsafe impl GlobalAlloc for QuietAllocator {
 }
 
 #[cfg(unix)]
-pub use unix::{arm, disarm, exit_quietly_whatever_happens};
+pub use unix::{arm, disarm, exit_quietly_whatever_happens, outlive_file_size_limit};
 
 #[cfg(unix)]
 mod unix {
@@ -112,12 +112,18 @@ mod unix {
         set_timer(Duration::ZERO, Duration::ZERO);
     }
 
+    /// With a limit on the size of files, writing is an error like any other.
+    pub fn outlive_file_size_limit() {
+        // SAFETY: SIG_IGN is a valid disposition for this signal.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    }
+
     /// A request to end is ignored (`claude -p` ends its hooks when it exits; the few milliseconds that the event
     /// needs are bounded anyway), and a crash is a silent success: a hook must never break the user's work.
     pub fn exit_quietly_whatever_happens() {
         OUT_OF_MEMORY_IS_THE_END.store(true, Ordering::Relaxed);
-        // SIGXFSZ: with a limit on the size of files, writing is an error like any other.
-        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGXFSZ] {
+        outlive_file_size_limit();
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
             // SAFETY: SIG_IGN is a valid disposition for these signals.
             unsafe { libc::signal(signal, libc::SIG_IGN) };
         }
@@ -190,3 +196,6 @@ pub fn disarm() {}
 
 #[cfg(not(unix))]
 pub fn exit_quietly_whatever_happens() {}
+
+#[cfg(not(unix))]
+pub fn outlive_file_size_limit() {}

@@ -18,7 +18,7 @@ pub fn note(what: impl Display) {
 }
 
 fn append(line: &str) -> std::io::Result<()> {
-    if config::check_state().is_err() {
+    if config::check_state_dir().is_err() {
         return Ok(());
     }
     let path = config::state_dir().join("notify.log");

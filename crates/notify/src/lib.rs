@@ -260,8 +260,9 @@ fn judge(answer: post::Answer) -> Outcome {
 /// Puts an event that was not delivered into the spool.
 fn keep(config: Option<&Config>, delivery: &Delivery, slug: &str, body: &[u8], why: &str) {
     // If other users can read or write there, losing the event is better: the session is found again by its transcript,
-    // while a leaked text cannot be taken back. Commands that print say what is wrong.
-    if config::check_state().is_err() {
+    // while a leaked text cannot be taken back. Commands that print say what is wrong. A token that cannot be trusted is not
+    // used, but says nothing about the directory.
+    if config::check_state_dir().is_err() {
         return;
     }
     let paranoid = config.is_some_and(|config| config.paranoid);

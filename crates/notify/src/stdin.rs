@@ -7,7 +7,7 @@ use std::mem::ManuallyDrop;
 use std::ops::Range;
 
 /// A larger input is not a hook's payload. What is read is kept in memory.
-const MAX_PAYLOAD: usize = 64 << 20;
+pub const MAX_PAYLOAD: usize = 64 << 20;
 
 /// The capacity of a pipe, unless it was enlarged.
 const PIPE_BYTES: usize = 64 * 1024;

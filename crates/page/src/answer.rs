@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
+use headspace_core::json::serialize::to_text;
 use hyper::StatusCode;
 use hyper::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
@@ -94,8 +95,8 @@ pub fn ok(value: &impl Serialize) -> Response {
 }
 
 pub fn with_status(status: StatusCode, value: &impl Serialize) -> Response {
-    let bytes = serde_json::to_vec(value).unwrap_or_else(|_| b"{}".to_vec());
-    let mut response = Response::new(Body::from(bytes));
+    let json = to_text(value).unwrap_or_else(|_| "{}".into());
+    let mut response = Response::new(Body::from(json));
     *response.status_mut() = status;
     *response.headers_mut() = HeaderMap::with_capacity(HEADERS_CAPACITY);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -4,7 +4,6 @@
 use crate::process_group;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 /// Starts the child in its own session: closing this terminal does not end it.
 pub fn detach(command: &mut Command) {
@@ -48,21 +47,6 @@ pub fn note_termination() {
 /// Whether a recorded signal has asked this program to end.
 pub fn is_terminated() -> bool {
     TERMINATED.load(Ordering::Relaxed)
-}
-
-/// Whether standard input has something to read, or its end, within this time.
-#[cfg(unix)]
-pub fn stdin_readable_within(time: Duration) -> bool {
-    let mut stdin = libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 };
-    let milliseconds = i32::try_from(time.as_millis()).unwrap_or(i32::MAX);
-    // SAFETY: `stdin` is one valid pollfd for the length of the call.
-    unsafe { libc::poll(&mut stdin, 1, milliseconds) != 0 }
-}
-
-/// Other systems read without a limit.
-#[cfg(not(unix))]
-pub fn stdin_readable_within(_: Duration) -> bool {
-    true
 }
 
 #[cfg(test)]

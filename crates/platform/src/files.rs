@@ -25,7 +25,11 @@ pub struct FileId(u64, u64);
 
 /// The id of the file that is at `path` now; `None` if there is none, or the system has no numbers for files.
 pub fn id(path: &Path) -> Option<FileId> {
-    let meta = std::fs::metadata(path).ok()?;
+    id_in(&std::fs::metadata(path).ok()?)
+}
+
+/// The id of the file that this is about.
+pub fn id_in(meta: &std::fs::Metadata) -> Option<FileId> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
@@ -92,12 +96,26 @@ pub fn open_regular(path: &Path, options: &mut std::fs::OpenOptions) -> std::io:
     Ok(file)
 }
 
-/// All of a regular file. Like all reading of files that others may have put there, it never blocks.
+/// No file that headspace reads as a whole is longer: neither settings nor a spooled event.
+const MAX_READ: u64 = 64 << 20;
+
+/// All of a regular file. Like all reading of files that others may have put there, it never blocks and has a bound.
 pub fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    read_up_to(path, MAX_READ)
+}
+
+/// Like [`read`], for files that are never longer than `most`.
+pub fn read_up_to(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let mut file = open_regular(path, std::fs::OpenOptions::new().read(true))?;
-    std::io::Read::read_to_end(&mut file, &mut bytes)?;
-    Ok(bytes)
+    let file = open_regular(path, std::fs::OpenOptions::new().read(true))?;
+    // A file of holes takes no room on the disk, and would take all the memory.
+    if file.metadata()?.len() <= most {
+        std::io::Read::read_to_end(&mut std::io::Read::take(file, most + 1), &mut bytes)?;
+        if bytes.len() as u64 <= most {
+            return Ok(bytes);
+        }
+    }
+    Err(std::io::Error::new(ErrorKind::InvalidData, format!("it is longer than {most} bytes")))
 }
 
 /// Like [`read`], for text.
@@ -232,6 +250,13 @@ impl Replacement {
         take_place: impl FnOnce(&Replacement) -> Result<()>,
     ) -> Result<()> {
         let result = (|| -> Result<()> {
+            // As root, a rename would replace even a device.
+            match fs::metadata(&self.target) {
+                Ok(old) => check_regular(&old)
+                    .with_context(|| format!("could not replace {}", self.target.display()))?,
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error.into()),
+            }
             let mut file = create_private(&self.temp)?;
             file.write_all(bytes)?;
             if let Ok(old) = fs::metadata(&self.target) {

@@ -14,12 +14,14 @@ pub fn this() -> Machine {
     Machine { name: process::host_name(), id: id() }
 }
 
-/// The id, created if there is none. `None` if it cannot be stored: then the name must be enough.
+/// The id, created if there is none. `None` if it cannot be stored, or not where others could change it: then the name must
+/// be enough.
 pub fn id() -> Option<String> {
+    config::check_state_dir().ok()?;
     let path = config::host_id_file();
-    // One open, one read: the hook does this for every event.
+    // One look, one open, one read: the hook does this for every event.
     let mut digits = [0; DIGITS];
-    match std::fs::File::open(&path) {
+    match files::open_regular(&path, std::fs::OpenOptions::new().read(true)) {
         Ok(mut file) => {
             let length = file.read(&mut digits).ok()?;
             let whole = length == DIGITS && digits.iter().all(u8::is_ascii_hexdigit);
@@ -44,12 +46,17 @@ pub fn id() -> Option<String> {
     }
 }
 
-/// For the server, which has time: recreates an id that was not written completely.
+/// For the server, which has time: recreates an id that was not written completely, or that can never be read.
 pub fn ensure_id() {
     if id().is_some() || id().is_some() {
         return;
     }
-    let _ = files::replace(&config::host_id_file(), format!("{}\n", new_id()).as_bytes());
+    let path = config::host_id_file();
+    if files::read_up_to(&path, DIGITS as u64 + 2).is_err_and(|error| files::is_not_regular(&error)) {
+        // A link is removed, never what it leads to.
+        let _ = std::fs::remove_file(&path);
+    }
+    let _ = files::replace(&path, format!("{}\n", new_id()).as_bytes());
 }
 
 fn new_id() -> String {

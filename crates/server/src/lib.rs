@@ -324,8 +324,8 @@ fn describe_port_owner(address: SocketAddr) -> String {
             format!("headspace {version} is running there already (pid {})", health.pid)
         }
         None => match local::stranger_at(&format!("http://{address}")) {
-            Some(stranger) => format!("{stranger}; choose another port: \"port\" in config.jsonc"),
-            None => "another program is there already; choose a port with --port".into(),
+            Some(stranger) => format!("{stranger}; {}", config::other_port()),
+            None => format!("another program is there already; {}", config::other_port()),
         },
     }
 }

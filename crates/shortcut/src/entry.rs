@@ -18,6 +18,8 @@ const FIRST_OWN_DESCRIPTOR: Descriptor = 3;
 
 /// The length of the id that distinguishes this machine from others with the same name.
 const HOST_ID_DIGITS: usize = 32;
+/// What others must not do to the state directory.
+const OTHERS_WRITE: u32 = 0o022;
 
 /// Root could read everything anyway.
 const ROOT: u32 = 0;
@@ -171,6 +173,11 @@ fn deliver(room: &mut Room) -> Option<()> {
         None => None,
     };
     system_name.read();
+    // Where other users can write, nothing is read.
+    let (mode, owner) = system::mode_and_owner(STATE.path(variables, b"/headspace\0", path)?).ok()?;
+    if owner != system::effective_user() || mode & OTHERS_WRITE != 0 {
+        return None;
+    }
     let mut digits = [0; HOST_ID_DIGITS];
     let host_id =
         system::read_file(STATE.path(variables, b"/headspace/host_id\0", path)?, &mut digits).ok()?;

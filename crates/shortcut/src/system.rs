@@ -1,6 +1,7 @@
 //! System calls, made directly.
 
 use core::arch::asm;
+use core::mem::MaybeUninit;
 
 pub type Descriptor = i32;
 
@@ -15,6 +16,7 @@ mod number {
     pub const READ: usize = 0;
     pub const OPEN: usize = 2;
     pub const CLOSE: usize = 3;
+    pub const STAT: usize = 4;
     pub const POLL: usize = 7;
     pub const SIGNAL_ACTION: usize = 13;
     pub const SIGNAL_MASK: usize = 14;
@@ -82,6 +84,21 @@ pub fn read_file<'a>(path: &[u8], room: &'a mut [u8]) -> Result<&'a [u8], Refuse
     let length = read(file, room);
     close(file);
     Ok(room.get(..length?).unwrap_or_default())
+}
+
+/// The mode and the owner of what a path leads to. `path` ends with a zero.
+pub fn mode_and_owner(path: &[u8]) -> Result<(u32, u32), Refused> {
+    if path.last() != Some(&0) {
+        return Err(NO_SUCH_FILE);
+    }
+    // The kernel's `struct stat`, of which the fourth word has both.
+    let mut status = MaybeUninit::<[u64; 18]>::uninit();
+    // SAFETY: the path ends with a zero; if the call succeeds, the kernel has filled the room.
+    let [_, _, _, both, ..] = unsafe {
+        call(number::STAT, [path.as_ptr() as usize, status.as_mut_ptr() as usize, 0, 0, 0])?;
+        status.assume_init_ref()
+    };
+    Ok((*both as u32, (*both >> 32) as u32))
 }
 
 /// Waits until there is something to read, or the other end is gone. `false`: not within `milliseconds`.

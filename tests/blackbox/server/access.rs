@@ -187,19 +187,38 @@ fn a_link_logs_a_browser_in_once() {
     assert_eq!(server.request("GET", &format!("/login?code={code}"), &[], None).status, 403);
     let cookie = cookie.split(';').next().unwrap();
     let port = server.port;
-    let ask = |headers: &[(&str, &str)]| request(port, "GET", "/api/agents", headers, None);
-    let Some(with) = as_another_user(server.port, &ask(&[("Cookie", cookie)]), true) else {
-        return skip(ONLY_ROOT);
+    // Through a proxy it does not help to be this user.
+    let status = |server: &Server, cookie: &str| {
+        let headers = [("X-Forwarded-For", "192.0.2.7"), ("Cookie", cookie)];
+        server.request("GET", "/api/agents", &headers, None).status
     };
-    assert_eq!(with, "HTTP/1.1 200 OK");
-    let without = as_another_user(server.port, &ask(&[("Cookie", "headspace=guess")]), true).unwrap();
-    assert_eq!(without, "HTTP/1.1 403 Forbidden");
+    assert_eq!((status(&server, cookie), status(&server, "headspace=guess")), (200, 403));
     // A new token logs everybody out, browsers included, even if it was changed while no server ran.
     server.stop();
     std::fs::write(home.state().join("token"), "an-entirely-new-one\n").unwrap();
     let server = Server::start(home.command(&["serve", "--port", &port.to_string()]));
-    let with = as_another_user(server.port, &ask(&[("Cookie", cookie)]), true).unwrap();
-    assert_eq!(with, "HTTP/1.1 403 Forbidden");
+    assert_eq!(status(&server, cookie), 403);
+}
+
+/// A browser sends its cookies to whoever has the port while the server does not run.
+#[test]
+fn another_user_gets_in_with_no_cookie() {
+    let home = Home::new();
+    let server = home.serve();
+    let code = server.post("/api/login-code", &json!({})).json()["code"].as_str().unwrap().to_owned();
+    let login = server.request("GET", &format!("/login?code={code}"), &[], None);
+    let cookie = login.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let with_cookie: [&[(&str, &str)]; 2] =
+        [&[("Cookie", &cookie)], &[("Cookie", &cookie), ("X-Forwarded-For", "192.0.2.7")]];
+    for headers in with_cookie {
+        for (method, path, body) in
+            [("GET", "/api/agents", None), ("POST", "/api/login-code", Some(&b"{}"[..]))]
+        {
+            let bytes = request(server.port, method, path, headers, body);
+            let Some(refused) = as_another_user(server.port, &bytes, true) else { return skip(ONLY_ROOT) };
+            assert_eq!(refused, "HTTP/1.1 403 Forbidden", "{path} {headers:?}");
+        }
+    }
 }
 
 #[test]
@@ -306,7 +325,7 @@ fn a_new_token_is_used_without_a_restart() {
         as_another_user(server.port, &ask("an-entirely-new-one"), true).unwrap() == "HTTP/1.1 200 OK"
     });
     assert_eq!(as_another_user(server.port, &ask(old.trim()), true).unwrap(), "HTTP/1.1 403 Forbidden");
-    let by_cookie = request(server.port, "GET", "/health", &[("Cookie", &cookie)], None);
-    assert_eq!(as_another_user(server.port, &by_cookie, true).unwrap(), "HTTP/1.1 403 Forbidden");
+    let headers = [("X-Forwarded-For", "192.0.2.7"), ("Cookie", &*cookie)];
+    assert_eq!(server.request("GET", "/health", &headers, None).status, 403);
     assert_eq!(server.request("GET", &format!("/login?code={unused}"), &[], None).status, 403);
 }

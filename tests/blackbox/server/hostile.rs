@@ -330,12 +330,69 @@ fn an_event_of_countless_values_needs_little_memory() {
             assert_eq!(answer.status, 200, "{filling}: {}", answer.text());
         },
     );
+    assert_small(&server);
+    still_well(&server);
+}
+
+/// The most memory the server has had.
+#[cfg(target_os = "linux")]
+fn assert_small(server: &Server) {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let kilobytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
     println!("peak: {kilobytes} kB");
     assert!(kilobytes <= 100 << 10, "{kilobytes} kB");
-    still_well(&server);
+}
+
+/// What is asked stays open and is shown to everybody: a part of it is enough to say no.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_ask_of_countless_values_is_kept_in_part() {
+    let many = |filling: &str| {
+        let all = filling.repeat((14 << 20) / filling.len());
+        all.trim_end_matches(',').to_owned()
+    };
+    let options =
+        format!(r#"{{"questions":[{{"question":"q","options":[{}]}}]}}"#, many(r#"{"label":"x"},"#));
+    let questions =
+        format!(r#"{{"questions":[{}]}}"#, many(r#"{"question":"q","options":[{"label":"x"}]},"#));
+    let edits =
+        format!(r#"{{"file_path":"/tmp/x","edits":[{}]}}"#, many(r#"{"old_string":"a","new_string":"b"},"#));
+    let texts = format!("[{}]", many(&format!("\"{}\",", "x".repeat(16 << 10))));
+    each_row(
+        [
+            ("permission-request", "AskUserQuestion", &options),
+            ("permission-request", "AskUserQuestion", &questions),
+            ("pre-tool-use", "AskUserQuestion", &questions),
+            ("permission-request", "MultiEdit", &edits),
+            ("permission-request", "mcp__x__y", &texts),
+        ],
+        |(event, tool, input)| format!("{event} {tool} {input:.60}"),
+        |(event, tool, input)| {
+            let home = Home::new();
+            let server = home.serve();
+            for session in 0..3 {
+                let body = format!(
+                    r#"{{"session_id":"s{session}","cwd":"/tmp","tool_name":"{tool}","tool_use_id":"t","tool_input":{input}}}"#
+                );
+                let headers = [("Content-Type", "application/json")];
+                let path = format!("/hook/{event}");
+                let answer = server.request("POST", &path, &headers, Some(body.as_bytes()));
+                assert_eq!(answer.status, 200, "{}", answer.text());
+            }
+            let board = server.get("/api/agents");
+            let agents = board["agents"].as_array().unwrap();
+            assert_eq!(agents.len(), 3);
+            for agent in agents {
+                assert_eq!(agent["interactions"][0]["tool_name"], tool);
+                let bytes = agent.to_string().len();
+                println!("{event} {tool}: {bytes} bytes of one agent");
+                assert!(bytes < 1 << 20, "{bytes}");
+            }
+            assert_small(&server);
+            still_well(&server);
+        },
+    );
 }
 
 /// There are more endless bodies than allowed connections, and hooks still get in.

@@ -277,9 +277,15 @@ fn a_client_is_what_its_flag_says_and_is_shown_and_filtered_by() {
     let shown = home.ok(&["status", "--client", "codex"]);
     assert!(shown.contains("⬡ codex") && !shown.contains("zebra"), "{shown}");
     let waits = |client: &str| home.ok(&["status", "--client", client, "--short"]);
-    assert_eq!((waits("codex"), waits("nobody")), ("*1\n".to_owned(), "-0\n".to_owned()));
+    assert_eq!((waits("codex"), waits("gemini")), ("*1\n".to_owned(), "-0\n".to_owned()));
+    tell(
+        &home,
+        "zebra",
+        &json!({"session_id": "z1", "cwd": "/tmp", "hook_event_name": "SessionEnd", "reason": "other"}),
+    );
+    assert_eq!(waits("zebra"), "-0\n", "a client of one's own is known by its agents, ended ones too");
     let events = |client: &str| home.ok(&["events", "--client", client]).lines().count();
-    assert_eq!((events("codex"), events("claude"), events("nobody")), (1, 1, 0));
+    assert_eq!((events("codex"), events("claude"), events("zebra")), (1, 1, 2));
     assert!(home.ok(&["events", "--client", "codex"]).contains("⬡ "));
 }
 

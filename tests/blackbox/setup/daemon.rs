@@ -160,3 +160,14 @@ fn without_a_service_manager_the_error_says_what_to_do() {
         "{told}"
     );
 }
+
+#[test]
+fn up_on_a_port_that_is_taken_says_where_another_one_is_chosen() {
+    let home = Home::with_port(serde_json::json!({}));
+    let _taken = std::net::TcpListener::bind(("127.0.0.1", home.port())).unwrap();
+    let out = home.run(&["up"]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    let config = home.at(".config/headspace/config.jsonc").display().to_string();
+    let way = format!("choose another port: \"port\" in {config}");
+    assert!(!out.status.success() && said.contains(&way) && !said.contains("--port"), "{out:?}");
+}

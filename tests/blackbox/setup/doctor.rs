@@ -126,7 +126,10 @@ fn a_broken_configuration_is_named_by_line_and_column() {
     let path = home.at(".config/headspace/config.jsonc");
     std::fs::write(&path, "{\n  // the port\n  \"port\": \"x\"\n}").unwrap();
     let (level, message) = first(&home, "configuration");
-    assert!(level == "fail" && message.contains("line 3 column 13"), "{message}");
+    assert!(
+        level == "fail" && message.contains("config.jsonc:3:13: `port` has to be a whole number"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -311,3 +311,83 @@ fn top_started_without_a_server_shows_what_is_stored() {
     board.start();
     shows(&tmux, &pane, "the server", |screen| !screen.contains("server away"));
 }
+
+/// A headspace command in a pane of this size.
+fn in_pane(board: &Home, tmux: &Tmux, args: &str, columns: u16, rows: u16) -> String {
+    let command = format!(
+        "env -i HOME={} PATH={} TERM=xterm-256color LANG=C.UTF-8 {} {args}; exec sleep 600",
+        board.path().display(),
+        board.search_path(),
+        binary()
+    );
+    let (columns, rows) = (columns.to_string(), rows.to_string());
+    tmux.run(&["new-session", "-d", "-x", &columns, "-y", &rows, "-P", "-F", "#{pane_id}", &command])
+}
+
+#[test]
+fn a_watched_board_keeps_its_first_agents_and_leaves_nothing_behind() {
+    let board = Installation::new(json!({}));
+    let Some(tmux) = Tmux::new(&board, "tmux.sock") else { return };
+    for number in 1..=12 {
+        let dir = board.project(&format!("p{number}"), "main");
+        board.send("UserPromptSubmit", &format!("s{number}"), &dir, json!({"prompt": "go"}));
+    }
+    asks(&board, "s7", &board.project("p7", "main"), "npm test");
+    let pane = in_pane(&board, &tmux, "status --watch", 80, 10);
+    let screen = shows(&tmux, &pane, "a board that fits", |screen| screen.contains(" more\n"));
+    let lines: Vec<&str> = screen.lines().collect();
+    assert!(lines[0].starts_with("! p7") && lines[0].contains("Allow Bash: npm test"), "{screen}");
+    let counted = lines.iter().find_map(|line| line.strip_prefix('+')?.strip_suffix(" more")?.parse().ok());
+    let shown = lines.iter().filter(|line| line.starts_with(['!', '*'])).count();
+    assert_eq!(shown + counted.unwrap_or(0), 12, "{screen}");
+    asks(&board, "s9", &board.project("p9", "main"), "npm publish");
+    shows(&tmux, &pane, "the next look", |screen| screen.contains("npm publish"));
+    let history = || tmux.run(&["display-message", "-p", "-t", &pane, "#{history_size} #{alternate_on}"]);
+    assert_eq!(history(), "0 1");
+    tmux.run(&["send-keys", "-t", &pane, "C-c"]);
+    wait_for("the first screen", || Some(history()).filter(|history| history == "0 0"));
+    let all = board.ok(&["status"]);
+    assert_eq!(all.lines().filter(|line| line.starts_with(['!', '*'])).count(), 12, "{all}");
+}
+
+#[test]
+fn the_help_of_top_has_its_border_over_wide_characters() {
+    let board = Installation::new(json!({}));
+    let Some(tmux) = Tmux::new(&board, "tmux.sock") else { return };
+    for (number, name) in ["機能ログイン", "a機能ログイン"].iter().enumerate() {
+        let dir = board.project(name, "main");
+        asks(&board, &format!("s{number}"), &dir, &"機能ログイン".repeat(9));
+    }
+    let pane = top(&board, &tmux, 99, 30);
+    shows(&tmux, &pane, "the list", |screen| screen.contains("Allow Bash"));
+    tmux.run(&["send-keys", "-t", &pane, "?"]);
+    let screen =
+        shows(&tmux, &pane, "the help", |screen| screen.contains(" keys ") && screen.contains("quit"));
+    let help: Vec<&str> = screen
+        .lines()
+        .skip_while(|line| !line.contains("┌ keys"))
+        .take_while(|line| !line.contains('└'))
+        .collect();
+    assert!(help.len() > 10 && help[1..].iter().all(|line| line.matches('│').count() >= 2), "{screen}");
+}
+
+#[test]
+fn top_says_the_link_where_there_is_no_browser_and_names_the_agent_it_would_stop() {
+    let board = crowd();
+    let Some(tmux) = Tmux::new(&board, "tmux.sock") else { return };
+    let pane = top(&board, &tmux, 80, 24);
+    shows(&tmux, &pane, "the list", |screen| screen.contains("Allow Bash"));
+    tmux.run(&["send-keys", "-t", &pane, "o"]);
+    let words = |screen: &str| screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let link = |screen: &str| words(screen).contains("no browser here; open http");
+    shows(&tmux, &pane, "the link", |screen| link(screen) && screen.contains("/login?code="));
+    tmux.run(&["send-keys", "-t", &pane, "G"]);
+    shows(&tmux, &pane, "the last agent", |screen| screen.lines().next().unwrap().contains("3/3"));
+    // Deciding keys do nothing right after an agent appears.
+    wait_for("the question", || {
+        tmux.run(&["send-keys", "-t", &pane, "x"]);
+        Some(tmux.screen(&pane)).filter(|screen| words(screen).contains("stop what busy · "))
+    });
+    tmux.run(&["send-keys", "-t", &pane, "n", "r"]);
+    shows(&tmux, &pane, "the prompt", |screen| words(screen).contains("next prompt for busy · "));
+}

@@ -184,3 +184,52 @@ fn top_shows_the_same_card_and_the_changes() {
     tmux.run(&["send-keys", "-t", &pane, "c"]);
     shows("the diff", &|screen| screen.contains("+let b;") && screen.contains("-let a;"));
 }
+
+#[test]
+fn what_a_working_agent_does_is_shown_with_its_subagents() {
+    let board = Installation::new(json!({}));
+    let dir = board.project("core", "main");
+    board.send("UserPromptSubmit", "s1", &dir, json!({"prompt": "Make it faster"}));
+    let input = json!({"command": "cargo build --release"});
+    board.send(
+        "PreToolUse",
+        "s1",
+        &dir,
+        json!({"tool_name": "Bash", "tool_use_id": "t1", "tool_input": input}),
+    );
+    board.send("SubagentStart", "s1", &dir, json!({"agent_id": "a1", "agent_type": "Explore"}));
+    let shown = board.ok(&["show", "core"]);
+    assert!(
+        shown.contains("doing Bash: cargo build --release\n") && shown.contains("subagent Explore"),
+        "{shown}"
+    );
+    let long = format!("cargo test {} -- --nocapture", "--features everything ".repeat(9).trim_end());
+    let call = json!({"tool_name": "Bash", "tool_use_id": "t2", "tool_input": {"command": long}});
+    board.send("PreToolUse", "s1", &dir, call.clone());
+    let shown = board.ok(&["show", "core"]);
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(&format!("doing Bash: {long}")), "{shown}");
+    board.send("PostToolUse", "s1", &dir, call);
+    board.send("SubagentStop", "s1", &dir, json!({"agent_id": "a1", "agent_type": "Explore"}));
+    board.send("Stop", "s1", &dir, json!({"last_assistant_message": "It is faster."}));
+    let shown = board.ok(&["show", "core"]);
+    assert!(!shown.contains("doing ") && !shown.contains("Explore"), "{shown}");
+}
+
+#[test]
+fn a_long_name_leaves_the_state_its_room() {
+    let board = Installation::new(json!({}));
+    let dir = board.project("longname", &format!("feature/{}", "a-very-long-branch-".repeat(8)));
+    board.send("UserPromptSubmit", "s1", &dir, json!({"prompt": "go"}));
+    for columns in [40, 80, 120] {
+        let mut command = board.command(&["show", "longname"]);
+        command.env("TERM", "xterm-256color");
+        let (shown, _) = on_terminal_of(columns, command, "");
+        let first = plain(&shown.replace('\r', "")).lines().next().unwrap_or_default().to_owned();
+        assert!(
+            first.starts_with("* longname · ") && first.contains("…  working · for "),
+            "{columns}: {first}"
+        );
+        assert!(first.width() <= usize::from(columns), "{columns}: {first}");
+    }
+}

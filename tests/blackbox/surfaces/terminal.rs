@@ -116,7 +116,7 @@ fn explain_names_the_event_behind_the_state() {
     let home = populated();
     let text = home.ok(&["explain", "api"]);
     assert!(
-        text.contains("attention since")
+        text.contains("needs you since")
             && text.contains("Allow Bash: npm test (hook, high), not closed since"),
         "{text}"
     );
@@ -341,4 +341,54 @@ fn the_address_shown_is_where_the_server_listens_not_the_configured_port() {
     let named = format!("http://localhost:{}", server.port);
     home.set("CLAUDE_HEADSPACE_URL", &named);
     assert_eq!(home.json(&["status"])["url"], named, "an address that was named is shown as named");
+}
+
+#[test]
+fn an_agent_is_named_as_status_prints_it() {
+    let home = populated();
+    for name in ["api · fix-auth", "api/fix-auth", "API · FIX", "api · fix-a…"] {
+        for command in ["show", "explain", "export", "events"] {
+            let text = home.ok(&[command, name]);
+            assert!(text.contains("npm test"), "{command} {name}: {text}");
+        }
+    }
+    let refused = |args: &[&str]| {
+        let out = home.run(args);
+        assert_ne!(out.status.code(), Some(0), "{args:?}");
+        String::from_utf8(out.stderr).unwrap()
+    };
+    assert!(refused(&["show", "Nobody Here"]).contains("could not find an agent called \"Nobody Here\":"));
+    prompt(&home, "s-api-2", &home.project("api", "fix-logout"), "log out everywhere");
+    let several = refused(&["show", "api"]);
+    let in_order = "could not tell which agent \"api\" is: api · fix-auth (3), api · fix-logout (4); ";
+    assert!(several.contains(in_order), "{several}");
+    home.send("SessionEnd", "s-docs", &home.project("docs", "main"), json!({"reason": "other"}));
+    let ended = refused(&["jump", "docs"]);
+    assert!(
+        ended.contains("could not jump to docs · ")
+            && ended.contains(": it has ended; `claude --resume s-docs`"),
+        "{ended}"
+    );
+}
+
+#[test]
+fn what_matches_nothing_or_is_not_known_is_said() {
+    let home = populated();
+    each_row(
+        [
+            (&["events", "--grep", "zzz"][..], 0, "note: no event matches"),
+            (&["events", "--client", "foo"], 2, "there is no such client; known are claude, "),
+            (&["status", "--client", "foo"], 2, "there is no such client; known are claude, "),
+            (&["status", "--client", "foo", "--json"], 2, "there is no such client; known are claude, "),
+            (&["context", "show", "--role", "foo"], 2, "could not use the role \"foo\": there are no roles"),
+            (&["prune", "--days", "x"], 2, "it has to be a whole number"),
+        ],
+        |(args, ..)| format!("{args:?}"),
+        |(args, code, expected)| {
+            let out = home.run(args);
+            let said = String::from_utf8_lossy(&out.stderr);
+            assert!(out.status.code() == Some(code) && said.contains(expected), "{args:?}: {out:?}");
+        },
+    );
+    assert!(home.ok(&["rename", "web", "  "]).contains("is now named automatically"));
 }

@@ -3,6 +3,7 @@
 
 use crate::table::{Environment, GuardForm, Home, Registration, Row};
 use headspace_core::model::Process;
+use headspace_platform::files;
 use headspace_platform::process;
 use serde::Deserialize;
 use serde_json::Value;
@@ -201,7 +202,7 @@ impl Note {
     /// Must be a regular file and not too big: reading a pipe without a writer would block.
     pub fn read(path: &Path) -> Option<Note> {
         std::fs::symlink_metadata(path).ok().filter(|meta| meta.is_file() && meta.len() <= MAX_NOTE_BYTES)?;
-        serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+        serde_json::from_slice(&files::read_up_to(path, MAX_NOTE_BYTES).ok()?).ok()
     }
 }
 

@@ -7,6 +7,7 @@ use headspace_core::model::Process;
 use headspace_core::stamp::Stamp;
 use headspace_core::transcript::{Entry, Seen, Usage};
 use headspace_platform::file_look::FileLooks;
+use headspace_platform::files;
 #[cfg(target_os = "linux")]
 use headspace_platform::process;
 use serde_json::Value;
@@ -88,7 +89,7 @@ fn is_planning(rollout: &Path) -> bool {
 /// The end of a rollout, which grows to hundreds of megabytes; every turn begins with its context.
 fn last_bytes(rollout: &Path) -> std::io::Result<Vec<u8>> {
     const LOOKED_AT: u64 = 4 << 20;
-    let mut file = std::fs::File::open(rollout)?;
+    let mut file = files::open_regular(rollout, std::fs::OpenOptions::new().read(true))?;
     let size = file.metadata()?.len();
     file.seek(SeekFrom::Start(size.saturating_sub(LOOKED_AT)))?;
     let mut end = Vec::new();

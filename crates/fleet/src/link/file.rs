@@ -3,6 +3,7 @@
 
 use crate::level::Level;
 use anyhow::{Context, Result, ensure};
+use headspace_core::json::serialize::to_text;
 use headspace_core::stamp::Stamp;
 use headspace_platform::{config, files};
 use serde::{Deserialize, Serialize};
@@ -114,8 +115,8 @@ pub fn read_status() -> Option<LinkStatus> {
 }
 
 pub fn write_status(status: &LinkStatus) {
-    if let Ok(bytes) = serde_json::to_vec(status) {
-        let _ = files::replace(&status_path(), &bytes);
+    if let Ok(text) = to_text(status) {
+        let _ = files::replace(&status_path(), text.as_bytes());
     }
 }
 

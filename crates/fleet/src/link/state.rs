@@ -6,6 +6,7 @@ use super::retry::Retry;
 use super::{Source, outgoing};
 use crate::level::{Level, Sharing};
 use anyhow::{Context, Result, bail};
+use headspace_core::json::serialize::to_text;
 use headspace_core::model::{AgentView, Turn};
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
@@ -381,10 +382,10 @@ impl JoinedHub {
     ) -> Result<(), Failure> {
         let (from, newest) = (position.pos + 1, source.newest());
         let batch = self.batch(source, &position, newest)?;
-        let bytes = serde_json::to_vec(&batch.body).context("could not write a batch")?;
+        let body = to_text(&batch.body).context("could not write a batch")?;
         let path = format!("/v1/edges/{}/log", self.membership.edge);
         self.last_sent = Some(Instant::now());
-        let answer = self.client.request("POST", &path, Some(&bytes))?;
+        let answer = self.client.request("POST", &path, Some(body.as_bytes()))?;
         match answer.status {
             200 => {}
             401 | 403 => return Err(Failure::Refused(answer.message())),

@@ -8,6 +8,7 @@ use crate::machines::machine::{Machine, Way};
 use crate::machines::pace::{Allowance, BackOff};
 use crate::machines::relay_line::{LONGEST_LINE, LONGEST_QUESTION, Question, RelayLine};
 use crate::machines::{Boards, News};
+use headspace_core::json::serialize::to_text;
 use headspace_core::model::{AgentId, MachineName};
 use headspace_core::stamp::Stamp;
 use headspace_core::text::one_line;
@@ -363,10 +364,10 @@ impl Keeper {
 
 /// `false`: the question could not be sent.
 fn write_question(stdin: Option<&mut ChildStdin>, question: &Question) -> bool {
-    let Ok(mut line) = serde_json::to_vec(question) else { return false };
-    line.push(b'\n');
+    let Ok(mut line) = to_text(question) else { return false };
+    line.push('\n');
     let small = line.len() <= LONGEST_QUESTION;
-    small && stdin.is_some_and(|stdin| stdin.write_all(&line).and_then(|()| stdin.flush()).is_ok())
+    small && stdin.is_some_and(|stdin| stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush()).is_ok())
 }
 
 /// Passes lines on, each within the length limit and all of them within the allowance.

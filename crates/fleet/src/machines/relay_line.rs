@@ -5,6 +5,7 @@
 //! standard input it accepts questions about the history of its own agents, and answers them (`answer`). A relay that
 //! is restarted sends its whole board again, so neither side has to remember what was missed.
 
+use headspace_core::json::serialize::to_text;
 use headspace_core::model::AgentView;
 use headspace_core::stamp::Stamp;
 use serde::{Deserialize, Serialize};
@@ -132,7 +133,7 @@ pub struct RelayAnswer {
 impl RelayLine {
     /// A line as it is written, with its line break.
     pub fn written(&self) -> String {
-        serde_json::to_string(self).unwrap_or_else(|_| "{}".into()) + "\n"
+        to_text(self).unwrap_or_else(|_| "{}".into()) + "\n"
     }
 
     /// `None` if it is not a relay's line: a greeting of the login shell, garbage, or a line of a newer relay.

@@ -262,10 +262,12 @@ pub fn verdict(rule: &Rule, decision: Decision, subject: &str, config_file: &str
             rule.id
         ),
     };
-    let reason = format!("{lead} {}. {} (headspace guard, rule {}; {way})", rule.what, rule.instead, rule.id);
+    let finding = format!("{lead} {}. {}", rule.what, rule.instead);
+    let reason = format!("{finding} (headspace guard, rule {}; {way})", rule.id);
     Verdict {
         decision,
         rule: Some(rule.id.to_owned()),
+        finding: Some(finding),
         reason: Some(reason),
         pattern: None,
         subject: Some(subject),

@@ -109,11 +109,13 @@ pub(super) fn append(
     splices.insert(solid, added);
 }
 
-/// Removes the elements in `gone` from `container`, each with the blanks before it and a comma.
+/// Removes the elements in `gone` from `container`, each with the blanks before it and a comma. `was_empty` is what was
+/// between the brackets before install, if no element was: blanks and comments, which adding may have changed.
 pub(super) fn remove(
     document: &SettingsDocument<'_>,
     container: &Container,
     gone: &HashSet<usize>,
+    was_empty: Option<&str>,
     splices: &mut Splices,
 ) {
     if gone.is_empty() {
@@ -121,7 +123,12 @@ pub(super) fn remove(
     }
     let text = document.text;
     let inner = container.range.start + 1..container.range.end - 1;
-    if gone.len() == container.elements.len() && !has_own_comment(document, container) {
+    let all = gone.len() == container.elements.len();
+    if let Some(before) = was_empty.filter(|before| all && is_same(before, &left_over(document, container))) {
+        splices.replace(inner, before);
+        return;
+    }
+    if all && !has_own_comment(document, container) {
         splices.delete(inner);
         return;
     }
@@ -150,6 +157,33 @@ pub(super) fn remove(
     {
         splices.delete(comma);
     }
+}
+
+/// What is between the brackets of `container`, if nothing is an element of it.
+pub(super) fn inside_of_empty<'a>(document: &SettingsDocument<'a>, container: &Container) -> Option<&'a str> {
+    let inner = container.range.start + 1..container.range.end - 1;
+    container.elements.is_empty().then(|| &document.text[inner])
+}
+
+/// What is between the brackets beside the elements and their commas.
+fn left_over(document: &SettingsDocument<'_>, container: &Container) -> String {
+    let mut rest = String::new();
+    let mut from = container.range.start + 1;
+    for element in &container.elements {
+        rest.push_str(&document.text[from..element.start]);
+        from = element.end;
+        if let Some(comma) = document.comma_after(element.end) {
+            rest.push_str(&document.text[from..comma.start]);
+            from = comma.end;
+        }
+    }
+    rest.push_str(&document.text[from..container.range.end - 1]);
+    rest
+}
+
+/// Whether two texts differ only in blanks.
+fn is_same(one: &str, other: &str) -> bool {
+    one.split_whitespace().flat_map(str::chars).eq(other.split_whitespace().flat_map(str::chars))
 }
 
 /// Whether there is a comment between the elements; one inside an element goes with it.

@@ -7,7 +7,7 @@
 use crate::client_settings::document::{Container, Diagnostic, SettingsDocument, Splices, member};
 use crate::client_settings::entry;
 use crate::client_settings::entry::{Call, Entry, Role, json_string};
-use crate::client_settings::layout::{Layout, append, has_own_comment, remove};
+use crate::client_settings::layout::{Layout, append, has_own_comment, inside_of_empty, remove};
 use crate::client_settings::status_line;
 use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
@@ -318,7 +318,8 @@ fn cut_out(
     }
     if !members_gone.is_empty() {
         // A member that is removed as a whole has no inner splices: see `Cut`.
-        remove(document, &Container::from(root), &members_gone, &mut splices);
+        let before = pristine.and_then(|before| inside_of_empty(before, &before.root.as_ref()?.into()));
+        remove(document, &Container::from(root), &members_gone, before, &mut splices);
     }
     splices.apply(document.text)
 }
@@ -364,13 +365,15 @@ impl Cut<'_> {
         let events = hooks.properties.iter().enumerate();
         let gone: HashSet<usize> =
             events.filter(|(_, event)| self.event(event, splices)).map(|(at, _)| at).collect();
-        let had_hooks = self.pristine.and_then(|before| member(before.root.as_ref()?, "hooks")).is_some();
+        let before = self.pristine.and_then(|before| member(before.root.as_ref()?, "hooks"));
+        let had_hooks = before.is_some();
+        let was_empty = before.and_then(|hooks| self.inside_of_empty(&hooks.value.as_object()?.into()));
         let container = Container::from(hooks);
         let all = !gone.is_empty() && gone.len() == hooks.properties.len();
         if all && !had_hooks && !has_own_comment(self.document, &container) {
             return true;
         }
-        remove(self.document, &container, &gone, splices);
+        remove(self.document, &container, &gone, was_empty, splices);
         false
     }
 
@@ -384,14 +387,20 @@ impl Cut<'_> {
         }
         let Some(groups) = event.value.as_array().filter(|_| !gone.is_empty()) else { return false };
         let before = self.pristine.and_then(hooks_of);
-        let had_event = before.is_some_and(|hooks| member(hooks, event.name.as_str()).is_some());
+        let before = before.and_then(|hooks| member(hooks, event.name.as_str()));
+        let had_event = before.is_some();
+        let was_empty = before.and_then(|event| self.inside_of_empty(&event.value.as_array()?.into()));
         let container = Container::from(groups);
         let all = gone.len() == groups.elements.len();
         if all && !had_event && !has_own_comment(self.document, &container) {
             return true;
         }
-        remove(self.document, &container, &gone, splices);
+        remove(self.document, &container, &gone, was_empty, splices);
         false
+    }
+
+    fn inside_of_empty(&self, container: &Container) -> Option<&str> {
+        inside_of_empty(self.pristine?, container)
     }
 
     /// `true`: the group goes as a whole.
@@ -404,7 +413,7 @@ impl Cut<'_> {
         if !gone.is_empty() && gone.len() == entries.elements.len() {
             return true;
         }
-        remove(self.document, &Container::from(entries), &gone, splices);
+        remove(self.document, &Container::from(entries), &gone, None, splices);
         false
     }
 }

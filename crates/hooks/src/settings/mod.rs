@@ -5,6 +5,7 @@ mod plugins;
 pub(crate) mod schema;
 pub mod sources;
 
+use crate::client_settings::entry::{Call, Role, role_of};
 use crate::json_spans::Position;
 use std::fmt;
 
@@ -102,6 +103,26 @@ impl HookEntry {
             Action::Http(request) => &request.url,
             Action::ClientOnly { what, .. } => what,
         }
+    }
+
+    /// What a command starts, as a person would type it; otherwise what identifies the entry.
+    pub fn started(&self) -> String {
+        match &self.action {
+            Action::Command(HookCommand { command, args: Some(args), .. }) => {
+                [std::slice::from_ref(command), args].concat().join(" ")
+            }
+            _ => self.what().to_owned(),
+        }
+    }
+
+    /// The part of headspace that the entry starts, if any; `program` as for [`role_of`].
+    pub fn role(&self, program: Option<&str>) -> Option<Role> {
+        let Action::Command(command) = &self.action else { return None };
+        let call = match &command.args {
+            Some(args) => Call::Exec { program: command.command.clone(), args: args.clone() },
+            None => Call::Shell(command.command.clone()),
+        };
+        role_of(&call, program)
     }
 
     /// Whether the client treats both as one hook and runs it once: timeout, matcher and `async` do not matter.

@@ -1,6 +1,5 @@
 //! The settings files that apply to a project, read from disk.
 
-use crate::client_settings::entry::{Call, role_of};
 use crate::client_settings::locate;
 use crate::dialect::Dialect;
 use crate::json_spans;
@@ -8,7 +7,7 @@ use crate::json_spans::Position;
 use crate::settings::check;
 use crate::settings::check::CheckedSettings;
 use crate::settings::plugins;
-use crate::settings::{Action, HookEntry, HookEventConfig};
+use crate::settings::{HookEntry, HookEventConfig};
 use headspace_platform::config;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -145,12 +144,7 @@ impl Sources {
 impl FoundHook<'_> {
     /// Whether this is one of headspace's own entries, as install knows them.
     pub fn is_ours(&self) -> bool {
-        let Action::Command(command) = &self.entry.action else { return false };
-        let call = match &command.args {
-            Some(args) => Call::Exec { program: command.command.clone(), args: args.clone() },
-            None => Call::Shell(command.command.clone()),
-        };
-        role_of(&call, locate::program().ok().as_deref()).is_some()
+        self.entry.role(locate::program().ok().as_deref()).is_some()
     }
 }
 

@@ -37,6 +37,26 @@ pub enum Asker {
     Project,
 }
 
+/// Why a file is not loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is not there, or out of bounds.
+    Silent,
+    /// The file of this label is a hard link, and its other name may be out of bounds.
+    HardLink(String),
+}
+
+#[cfg(unix)]
+fn has_other_name(file: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    file.metadata().is_ok_and(|meta| meta.nlink() > 1)
+}
+
+#[cfg(not(unix))]
+fn has_other_name(_: &Path) -> bool {
+    false
+}
+
 impl ContextRoots {
     pub fn of(cwd: &Path) -> ContextRoots {
         let cwd = std::path::absolute(cwd).unwrap_or_else(|_| cwd.to_path_buf());
@@ -65,8 +85,13 @@ impl ContextRoots {
 
     /// The regular file that `path` leads to, if it may be loaded. A file that the user names must be in the project or at
     /// home; a path in the project, or named by one of its files, must not lead out of it. Files with secrets are never
-    /// loaded.
-    pub fn confined(&self, path: &Path, asker: Asker) -> Option<PathBuf> {
+    /// loaded, nor are those with a second name, which may be anywhere.
+    pub fn confined(&self, path: &Path, asker: Asker) -> Result<PathBuf, Refusal> {
+        let real = self.inside(path, asker).ok_or(Refusal::Silent)?;
+        if has_other_name(&real) { Err(Refusal::HardLink(self.label(path))) } else { Ok(real) }
+    }
+
+    fn inside(&self, path: &Path, asker: Asker) -> Option<PathBuf> {
         let real = path.canonicalize().ok()?;
         let within = |bound: &Option<PathBuf>| bound.as_ref().is_some_and(|bound| real.starts_with(bound));
         let starts_in_project = self.is_in_project(path);
@@ -116,11 +141,13 @@ pub struct Search<'a> {
     roots: &'a ContextRoots,
     seen: HashSet<PathBuf>,
     pub found: Vec<Found>,
+    /// Labels of files that are left out because they are hard links.
+    pub hard_links: Vec<String>,
 }
 
 impl<'a> Search<'a> {
     pub fn new(roots: &'a ContextRoots) -> Search<'a> {
-        Search { roots, seen: HashSet::new(), found: Vec::new() }
+        Search { roots, seen: HashSet::new(), found: Vec::new(), hard_links: Vec::new() }
     }
 
     /// A path or a glob. The order of a glob's hits is that of their paths.
@@ -144,10 +171,19 @@ impl<'a> Search<'a> {
         if self.found.len() >= MAX_FILES {
             return;
         }
-        if let Some(real) = self.roots.confined(path, asker)
-            && self.seen.insert(real.clone())
-        {
-            self.found.push(Found { label: self.roots.label(path), path: real });
+        match self.roots.confined(path, asker) {
+            Ok(real) if self.seen.insert(real.clone()) => {
+                self.found.push(Found { label: self.roots.label(path), path: real });
+            }
+            Ok(_) | Err(Refusal::Silent) => {}
+            Err(Refusal::HardLink(label)) => self.leave_out_link(label),
+        }
+    }
+
+    /// Mentions a hard link among what is left out, once.
+    pub fn leave_out_link(&mut self, label: String) {
+        if self.hard_links.len() < MAX_FILES && !self.hard_links.contains(&label) {
+            self.hard_links.push(label);
         }
     }
 }
@@ -271,6 +307,26 @@ mod tests {
             ("${PROJECT_PATH}/a.md", "/srv/named/a.md".into()),
         ] {
             assert_eq!(roots.absolute(entry), expected, "{entry}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_with_a_second_name_is_left_out_and_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let project = dir.path().join("proj");
+        std::fs::create_dir_all(project.join(".git")).unwrap();
+        std::fs::write(project.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        std::fs::write(dir.path().join("outside.txt"), "not for the model").unwrap();
+        std::fs::hard_link(dir.path().join("outside.txt"), project.join("link.md")).unwrap();
+        std::fs::write(project.join("own.md"), "mine").unwrap();
+        let roots = ContextRoots::of(&project);
+        for asker in [Asker::User, Asker::Project] {
+            let mut search = Search::new(&roots);
+            search.add("link.md", asker);
+            search.add("*.md", asker);
+            let found: Vec<&str> = search.found.iter().map(|file| file.label.as_str()).collect();
+            assert_eq!((found, search.hard_links), (vec!["own.md"], vec!["link.md".to_owned()]), "{asker:?}");
         }
     }
 

@@ -12,6 +12,8 @@ use std::path::Path;
 /// The files a session gets, in order.
 pub struct Context {
     pub files: Vec<files::Found>,
+    /// Labels of files that are not loaded because they are hard links.
+    pub hard_links: Vec<String>,
 }
 
 impl Context {
@@ -23,14 +25,18 @@ impl Context {
             search.add(entry, files::Asker::User);
         }
         let role = config.context.roles_dir.as_ref().zip(role);
-        if let Some(role) = role.and_then(|(dir, name)| roles::find(&roots, dir, name)) {
-            // A glob of its own may hit it, too.
-            search.leave_out(role.file);
-            for entry in &role.auto_include {
-                search.add(entry, role.asker);
+        match role.map(|(dir, name)| roles::find(&roots, dir, name)) {
+            Some(Ok(role)) => {
+                // A glob of its own may hit it, too.
+                search.leave_out(role.file);
+                for entry in &role.auto_include {
+                    search.add(entry, role.asker);
+                }
             }
+            Some(Err(files::Refusal::HardLink(label))) => search.leave_out_link(label),
+            Some(Err(files::Refusal::Silent)) | None => {}
         }
-        Context { files: search.found }
+        Context { files: search.found, hard_links: search.hard_links }
     }
 
     /// The text for the model, or `None` if there is nothing to say.

@@ -1,6 +1,6 @@
 //! Roles: a file per role whose front matter names more context files.
 
-use crate::context::files::{Asker, ContextRoots};
+use crate::context::files::{Asker, ContextRoots, Refusal};
 use std::path::{Path, PathBuf};
 
 /// What a role's file says.
@@ -14,28 +14,36 @@ pub struct Role {
 }
 
 /// The role of this name, if it has a file.
-pub fn find(roots: &ContextRoots, roles_dir: &str, role: &str) -> Option<Role> {
+pub fn find(roots: &ContextRoots, roles_dir: &str, role: &str) -> Result<Role, Refusal> {
     let plain = !role.is_empty()
         && role.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' '))
         && !role.starts_with('.');
     if !plain {
-        return None;
+        return Err(Refusal::Silent);
     }
     let dir = roots.absolute(roles_dir);
     let candidates = [dir.join(format!("{role}.md")), dir.join(role).join("role.md")];
-    candidates.iter().find_map(|path| read_role(roots, path))
+    let [first, second] = candidates.map(|path| read_role(roots, &path));
+    match first {
+        Err(Refusal::Silent) => second,
+        first => first,
+    }
 }
 
 /// A role file has to be where context files may be, and of a size that people write.
-fn read_role(roots: &ContextRoots, path: &Path) -> Option<Role> {
+fn read_role(roots: &ContextRoots, path: &Path) -> Result<Role, Refusal> {
     let file = roots.confined(path, Asker::User)?;
     let of_project = roots.is_in_project(path) || roots.is_in_project(&file);
     let asker = if of_project { Asker::Project } else { Asker::User };
+    let text = text_of(&file).ok_or(Refusal::Silent)?;
+    Ok(Role { file, auto_include: entries(&text), asker })
+}
+
+fn text_of(file: &Path) -> Option<String> {
     if file.metadata().ok()?.len() > 1 << 20 {
         return None;
     }
-    let text = String::from_utf8_lossy(&headspace_platform::files::read(&file).ok()?).into_owned();
-    Some(Role { file, auto_include: entries(&text), asker })
+    Some(String::from_utf8_lossy(&headspace_platform::files::read(file).ok()?).into_owned())
 }
 
 /// `auto_include` of a front matter: a list, an inline list, or one path.

@@ -209,7 +209,7 @@ mod tests {
         for (hook, expected) in [
             (
                 r#"{"url": "http://x", "format": "pager"}"#,
-                "expected one of `json`, `ntfy`, `slack`, `discord`, `telegram`, `template`",
+                "`webhooks.format` has to be one of `json`, `ntfy`, `slack`, `discord`, `telegram`, `template`",
             ),
             (r#"{"url": "http://x", "format": "telegram"}"#, "webhook 1: the telegram format needs `chat`"),
             (

@@ -6,8 +6,8 @@ use crate::spool::second_place::SecondPlace;
 use anyhow::Result;
 use headspace_core::fnv::{START, fnv1a};
 use std::ffi::OsString;
-use std::io::Read;
-use std::path::PathBuf;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
 
 /// The names of the environment variables headspace reads. Their descriptions, like those of the settings below, are what
 /// `docs/configuration.md` says.
@@ -189,14 +189,41 @@ pub fn token() -> Option<String> {
     }
     let length = file.read(&mut buffer).ok()?;
     let token = std::str::from_utf8(buffer[..length].trim_ascii()).ok()?;
-    (!token.is_empty()).then(|| token.to_owned())
+    (!token.is_empty() && !token.contains(char::is_control)).then(|| token.to_owned())
 }
 
-/// The state directory and the token must be ours: another user who can write there could take the events, or plant a token
-/// and be taken for the server. What is not there yet is fine.
+/// The token in `file`, for the server, which makes one if there is none. If the file holds something that cannot be a
+/// token, this fails with a message that says how to fix it, and leaves the file alone.
+pub fn read_token(file: &Path) -> Result<Option<String>> {
+    // As much as the hook reads of it.
+    const MAX_TOKEN_FILE: u64 = 255;
+    let refused = |why: &str| {
+        let shown = file.display();
+        anyhow::anyhow!("could not use the token {shown}: {why}; remove it, and the server makes another")
+    };
+    let bytes = match files::read_up_to(file, MAX_TOKEN_FILE) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(refused(&error.to_string())),
+    };
+    match std::str::from_utf8(bytes.trim_ascii()) {
+        Ok("") => Ok(None),
+        Ok(token) if token.contains(char::is_control) => Err(refused("it has control characters")),
+        Ok(token) => Ok(Some(token.to_owned())),
+        Err(_) => Err(refused("it is not UTF-8")),
+    }
+}
+
+/// The state directory must be ours: another user who can write there could take the events. Where it is not, nothing is read
+/// and nothing is made. One that does not exist is fine.
+pub fn check_state_dir() -> Result<()> {
+    files::check_ours(&state_dir(), files::OTHERS_WRITE)
+}
+
+/// Like [`check_state_dir`], and the token must be ours, too: another user who planted it would be taken for the server.
 pub fn check_state() -> Result<()> {
     const OTHERS_DO_ANYTHING: u32 = 0o077;
-    files::check_ours(&state_dir(), files::OTHERS_WRITE)?;
+    check_state_dir()?;
     let token = token_file();
     match std::fs::metadata(&token).map(|meta| files::check_regular(&meta)) {
         Ok(Err(error)) => anyhow::bail!("could not trust {}: {error}; remove it", token.display()),

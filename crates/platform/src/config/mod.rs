@@ -3,13 +3,15 @@
 mod alerts;
 pub mod environment;
 mod jsonc;
+mod mistake;
 
 pub use alerts::{Notifications, QuietHours, Sounds, Webhook, WebhookFormat};
 pub use environment::*;
 pub use jsonc::strict_json;
+use mistake::Mistake;
 
 use crate::files;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -289,8 +291,14 @@ impl Config {
                     .with_context(|| format!("could not read the configuration {}", path.display()));
             }
         };
-        let config = Config::parse(&text);
-        config.map(Some).with_context(|| format!("could not read the configuration {}", path.display()))
+        let config = Config::parse(&text).map_err(|error| match error.downcast::<Mistake>() {
+            // As compilers write it, so that terminals and editors lead there.
+            Ok(Mistake { line, column, why }) => {
+                anyhow!("could not read the configuration {}:{line}:{column}: {why}", path.display())
+            }
+            Err(error) => error.context(format!("could not read the configuration {}", path.display())),
+        });
+        config.map(Some)
     }
 
     pub fn parse(text: &str) -> Result<Config> {
@@ -300,7 +308,7 @@ impl Config {
         }
         // serde would take a list for the fields in their order.
         ensure!(json.trim_start().starts_with('{'), "it is not an object: {{ … }}");
-        let config: Config = serde_json::from_str(&json)?;
+        let config: Config = serde_json::from_str(&json).map_err(|error| Mistake::new(&error, &json))?;
         if let Some((number, why)) =
             config.webhooks.iter().enumerate().find_map(|(number, hook)| Some((number, hook.problem()?)))
         {
@@ -357,6 +365,15 @@ pub fn shown_url(url: &str, said: Option<&str>) -> String {
     said.filter(|_| is_own_server(url)).unwrap_or(url).to_owned()
 }
 
+/// What to do if another program has the server's port; every message says it alike.
+pub fn other_port() -> String {
+    let place = match env(var::URL) {
+        Some(_) => var::URL.to_owned(),
+        None => format!("\"port\" in {}", config_file().display()),
+    };
+    format!("choose another port: {place}")
+}
+
 /// Whether the user named the server's address.
 pub fn is_named(config: Option<&Config>) -> bool {
     env(var::URL).is_some() || config.is_some_and(|config| config.url.is_some())
@@ -397,7 +414,7 @@ mod tests {
         assert_eq!((config.port, config.names), (6000, vec!["a//b".to_owned()]));
         assert_eq!(strict_json(text).len(), text.len());
         let error = Config::parse("{\n  // fine\n  \"port\": \"x\"\n}").unwrap_err().to_string();
-        assert!(error.contains("line 3 column 13"), "{error}");
+        assert!(error.contains("line 3, column 13"), "{error}");
         assert!(Config::parse("[]").unwrap_err().to_string().contains("not an object"));
     }
 

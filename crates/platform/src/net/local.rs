@@ -99,7 +99,9 @@ pub fn check_owner(stream: &TcpStream) -> std::io::Result<Result<(), Stranger>> 
     if cfg!(not(any(target_os = "linux", target_os = "macos"))) {
         return Ok(Ok(()));
     }
-    let (peer, local) = (stream.peer_addr()?, stream.local_addr()?);
+    // `::ffff:127.0.0.1` leads to the listeners of 127.0.0.1, not to those of IPv6.
+    let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+    let (peer, local) = (canonical(stream.peer_addr()?), canonical(stream.local_addr()?));
     let owners = [peer_uid::of_listener(peer), peer_uid::uid(peer, local)];
     let trusted = match owners {
         [Some(listener), accepted] => is_trusted(listener) && accepted.is_none_or(is_trusted),
@@ -118,6 +120,7 @@ pub fn stranger_at(url: &str) -> Option<Stranger> {
     let url = Url::parse(url).ok().filter(Url::is_local)?;
     let ip = url.host.parse().ok().filter(|ip: &IpAddr| !ip.is_unspecified());
     let address = SocketAddr::new(ip.unwrap_or(Ipv4Addr::LOCALHOST.into()), url.port);
+    let address = SocketAddr::new(address.ip().to_canonical(), address.port());
     let uid = peer_uid::of_listener(address).filter(|uid| !is_trusted(*uid))?;
     Some(Stranger { address, uid: Some(uid) })
 }

@@ -13,8 +13,8 @@
 //! updating it. Only when the meter says "full" is the spool listed; then the oldest events are dropped until 15/16 of the
 //! bounds are left, and the meter is corrected.
 //!
-//! **A full disk.** What the disk does not take goes to a [second place](second_place), in memory. The server reads both as
-//! one spool, in the order of the events.
+//! **A full disk.** What the disk does not take goes to a [second place](second_place), in memory; so does everything while
+//! something else is in the directory's place. The server reads both as one spool, in the order of the events.
 
 pub mod delivery;
 pub mod second_place;
@@ -170,7 +170,8 @@ impl Spool {
             Err(error) => error,
         };
         // The best one only: others are read for hooks that know no better.
-        let elsewhere = self.second().first().filter(|_| files::is_no_room(&error)).and_then(trusted);
+        let is_elsewhere_better = || files::is_no_room(&error) || is_in_the_way(&error);
+        let elsewhere = self.second().first().filter(|_| is_elsewhere_better()).and_then(trusted);
         elsewhere.and_then(|place| place.append(name, &content, durability).ok()).ok_or(error)
     }
 
@@ -241,6 +242,13 @@ impl Spool {
     pub fn reject(&self, record: &Record) {
         set_aside(&record.path);
     }
+}
+
+/// Whether there is something else where the spool's directory should be.
+fn is_in_the_way(error: &anyhow::Error) -> bool {
+    use std::io::ErrorKind::{AlreadyExists, NotADirectory};
+    let io = |cause: &std::io::Error| matches!(cause.kind(), AlreadyExists | NotADirectory);
+    error.chain().any(|cause| cause.downcast_ref().is_some_and(io))
 }
 
 /// The place, if no one else can have put anything there.

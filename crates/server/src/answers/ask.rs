@@ -37,7 +37,11 @@ pub fn store_form(
     if paranoid {
         forget_texts(body);
     }
-    let asked = facts.as_ref().and_then(|_| body.get_mut("tool_input").map(Value::take));
+    let mut asked = facts.as_ref().and_then(|_| body.get_mut("tool_input").map(Value::take));
+    // Before it is masked: that takes as long as there is input.
+    if let (Some(input), Some(facts)) = (&mut asked, &mut facts) {
+        facts.cut |= cut::asked_values(input);
+    }
     mask::value(body);
     cut::stored(body);
     if let (Some(mut input), Some(facts)) = (asked, &mut facts) {
@@ -62,12 +66,19 @@ pub fn facts_of(event: &str, body: &Value, paranoid: bool) -> Option<AskFacts> {
         masked: paranoid,
         cut: false,
         deceptive: deceptive::any(input),
-        diff: if paranoid || !is_here(body) {
+        // Of a call that is not shown whole, the difference is not the whole one either.
+        diff: if paranoid || !is_here(body) || cut::asks_too_much(input) || is_long(input) {
             None
         } else {
             difference(tool, input, FileLooks::of_process(), file_at)
         },
     })
+}
+
+/// Whether the call's own text is longer than a file that is read for the difference.
+fn is_long(input: &Value) -> bool {
+    let text = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default();
+    ["content", "old_string", "new_string"].iter().any(|key| text(key).len() as u64 > MAX_FILE)
 }
 
 /// Whether the payload comes from this machine. Another machine's files may have the same names and other contents.
@@ -170,6 +181,16 @@ mod tests {
         assert_eq!(facts_of("PostToolUse", &body, false), None);
         let question = json!({"tool_name": "AskUserQuestion", "tool_input": {}});
         assert!(facts_of("PreToolUse", &question, false).is_some());
+    }
+
+    #[test]
+    fn of_an_ask_that_is_too_much_a_part_is_kept_without_a_difference() {
+        let edits = vec![json!({"old_string": "a", "new_string": "b"}); 30_000];
+        let mut body =
+            json!({"tool_name": "MultiEdit", "tool_input": {"file_path": "/tmp/x", "edits": edits}});
+        let facts = store_form("PermissionRequest", &mut body, false, None).unwrap();
+        assert!(facts.cut && facts.diff.is_none());
+        assert!(body.to_string().len() < 100_000, "{}", body.to_string().len());
     }
 
     #[test]

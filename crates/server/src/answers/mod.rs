@@ -58,9 +58,13 @@ impl Readiness {
     pub fn why(&self) -> &'static str {
         match self.0.load(Ordering::Relaxed) {
             Readiness::OFF => "answering from here is off (`headspace answer on`): answer in the terminal",
-            Readiness::LOCKED => "answering is locked (`headspace answer unlock`): answer in the terminal",
+            Readiness::LOCKED => {
+                "nothing was unlocked when this was asked: answer in its terminal. To answer the next ones, open \
+                 `headspace top` or type the code of `headspace answer unlock` into the dashboard"
+            }
             _ => {
-                "no hook waits for this answer: it was asked while answering was locked, or by another client"
+                "no hook waits for this answer: nothing was unlocked when it was asked, or another client asks; \
+                 answer in its terminal"
             }
         }
     }

@@ -30,13 +30,16 @@ pub fn judge(connection: &Connection, agents: &[Process]) -> Result<Person, Stri
         Some(why) => Err(format!("only a person may do this, not a coding agent ({why})")),
         None => Ok(()),
     };
+    if connection.is_of_another_user() {
+        return Err("only the server's own user may do this".into());
+    }
     match connection {
         Connection::Socket { pid } => {
             let pid = pid.filter(|pid| process::exists(*pid)).ok_or("the process that asks is gone")?;
             refuse(pid)?;
             Ok(Person { terminal: process::terminal_of(pid), is_here: true })
         }
-        Connection::Port { peer, .. } if !peer.ip().to_canonical().is_loopback() => {
+        Connection::Port { .. } if !connection.is_from_here() => {
             Ok(Person { terminal: None, is_here: false })
         }
         Connection::Port { peer, local, .. } => {

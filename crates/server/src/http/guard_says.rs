@@ -24,8 +24,8 @@ pub async fn verdict(State(app): State<SharedState>, Path(id): Path<String>) -> 
         .ok_or_else(|| ApiError::not_found("this question is not about a tool call that is known whole"))?;
     let judged = blocking_pool::run(move || judge(&payload, &GuardEnvironment::here(&app.config))).await;
     let judged = judged.map_err(|_| anyhow::anyhow!("the guard failed on a call"))?;
-    let Verdict { decision, rule, reason, subject, .. } = judged;
-    Ok(ok(&json!({"verdict": decision.as_str(), "rule": rule, "reason": reason, "subject": subject})))
+    let Verdict { decision, rule, finding, subject, .. } = judged;
+    Ok(ok(&json!({"verdict": decision.as_str(), "rule": rule, "reason": finding, "subject": subject})))
 }
 
 /// The call as a PreToolUse payload; `None` if only a line of it is known.

@@ -1,6 +1,7 @@
 //! The stream of changes: one hub, any number of clients, and no client can make the server wait. Knows nothing about what
 //! it sends.
 
+use headspace_core::json::serialize::to_text;
 use headspace_core::model::AgentId;
 use headspace_page::stream::{Live, MAX_BEHIND, event_text};
 use hyper::body::Bytes;
@@ -26,7 +27,7 @@ impl Message {
         agent_id: Option<AgentId>,
         data: &impl Serialize,
     ) -> Message {
-        let json = serde_json::to_string(data).unwrap_or_else(|_| "null".into());
+        let json = to_text(data).unwrap_or_else(|_| "null".into());
         Message::from_json(seq, kind, agent_id, &json)
     }
 

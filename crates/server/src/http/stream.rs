@@ -6,6 +6,7 @@ use crate::http::response::{ApiError, ApiResult, Query};
 use crate::http::sse::{self, Filter, Message};
 use anyhow::Result;
 use axum::extract::{Extension, State};
+use headspace_core::json::serialize::to_text;
 use headspace_core::model::AgentView;
 use headspace_core::stamp::Stamp;
 use headspace_page::stream::{self, StreamQuery};
@@ -77,7 +78,7 @@ fn missed(app: &AppState, db: &Connection, last: i64) -> Result<(Missed, i64, bo
     for change in changes {
         let json = match (change.kind.as_str(), &change.data) {
             ("agent_updated", _) => match app.ledger.snapshot().agent(change.agent_id) {
-                Some(agent) => serde_json::to_string(&app.ledger.view(&agent, now))?,
+                Some(agent) => to_text(&app.ledger.view(&agent, now))?,
                 None => continue,
             },
             (_, Some(data)) => data.to_string(),

@@ -229,7 +229,7 @@ fn answer_to(
         let (status, body) = receive::answered(&answer);
         // The client may be gone; then the event is also in its spool, and counts once. A client that does not read its
         // answers must not believe that it can continue.
-        if (&*stream).write_all(&response(status, &body, keeps_open)).is_err() {
+        if (&*stream).write_all(response(status, &body, keeps_open).as_bytes()).is_err() {
             let _ = stream.shutdown(Shutdown::Both);
         }
         drop(stream);
@@ -241,16 +241,20 @@ fn answer_to(
     }
 }
 
-fn response(status: u16, body: &[u8], keeps_open: bool) -> Vec<u8> {
-    let reason = if status == 200 { "OK" } else { "Service Unavailable" };
+fn response(status: u16, body: &str, keeps_open: bool) -> String {
+    let (code, reason) = (status.to_string(), if status == 200 { " OK" } else { " Service Unavailable" });
     let connection = if keeps_open { "" } else { "connection: close\r\n" };
-    let mut response = Vec::with_capacity(body.len() + 128);
-    let _ = write!(
-        response,
-        "HTTP/1.1 {status} {reason}\r\ncontent-type: application/json\r\ncache-control: no-store\r\n\
-         content-length: {}\r\n{connection}\r\n",
-        body.len()
-    );
-    response.extend_from_slice(body);
-    response
+    let length = body.len().to_string();
+    [
+        "HTTP/1.1 ",
+        &code,
+        reason,
+        "\r\ncontent-type: application/json\r\ncache-control: no-store\r\ncontent-length: ",
+        &length,
+        "\r\n",
+        connection,
+        "\r\n",
+        body,
+    ]
+    .concat()
 }

@@ -12,6 +12,7 @@ use crate::reconcile::watcher::{HookSignal, Report};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use headspace_clients::{Incoming, Surroundings, translate};
+use headspace_core::json::serialize::to_text;
 use headspace_core::model::event_names;
 use headspace_core::model::{AgentState, AskFacts, Method, Status, observed};
 use headspace_core::stamp::Stamp;
@@ -108,12 +109,12 @@ pub fn plain(app: &SharedState, slug: &str, bytes: &[u8]) -> Option<Plain> {
 
 /// The answer to a plain event: status and body.
 #[cfg(unix)]
-pub fn answered(answer: &Answer) -> (u16, Vec<u8>) {
+pub fn answered(answer: &Answer) -> (u16, String) {
     let (status, body) = match answer {
-        Ok(receipt) => (StatusCode::OK, serde_json::to_vec(&hook_answer(receipt, None))),
+        Ok(receipt) => (StatusCode::OK, to_text(&hook_answer(receipt, None))),
         Err(error) => {
             let ApiError(status, message) = error.clone().into();
-            (status, serde_json::to_vec(&serde_json::json!({"status": "error", "message": message})))
+            (status, to_text(&serde_json::json!({"status": "error", "message": message})))
         }
     };
     (status.as_u16(), body.unwrap_or_default())

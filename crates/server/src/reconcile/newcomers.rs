@@ -4,7 +4,7 @@
 use crate::reconcile::watcher::Report;
 use headspace_clients as clients;
 use headspace_clients::Newcomers;
-use headspace_core::model::{Process, Source, observed};
+use headspace_core::model::{Process, Source, observed, stand_in_session};
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
 use headspace_platform::{files, process};
@@ -60,7 +60,7 @@ impl TrustDialogs {
 /// An agent that needs its user. It has no session yet; when it gets one, its process shows that it is the same agent.
 fn asks(client: Process, place: &Path) -> Vec<Report> {
     let at = Stamp::now();
-    let session_id = format!("pid-{}-{}", client.pid, client.start);
+    let session_id = stand_in_session(client.pid, client.start);
     let report = |name, body| Report {
         name,
         session_id: session_id.clone(),

@@ -6,6 +6,7 @@ mod spelling;
 
 pub use crate::settings::check::spelling::nearest;
 
+use crate::client_settings::entry::Role;
 use crate::dialect::{Dialect, EventRule, MatcherUse, Matching};
 use crate::json_spans;
 use crate::json_spans::{JsonDocument, JsonKind, SpannedValue, SyntaxFault};
@@ -332,7 +333,7 @@ impl Checker {
             }
         }
         let entry = usable.then(|| entry_of(kind?, hook)).flatten()?;
-        self.never_as_meant(rule, hook, matcher);
+        self.never_as_meant(rule, hook, matcher, &entry);
         Some(entry)
     }
 
@@ -426,7 +427,13 @@ impl Checker {
     }
 
     /// Entries that the client accepts and then treats differently from what their author expects.
-    fn never_as_meant(&mut self, rule: &'static EventRule, hook: SpannedValue<'_>, matcher: Option<&str>) {
+    fn never_as_meant(
+        &mut self,
+        rule: &'static EventRule,
+        hook: SpannedValue<'_>,
+        matcher: Option<&str>,
+        entry: &HookEntry,
+    ) {
         if self.dialect.strict {
             return;
         }
@@ -445,7 +452,9 @@ impl Checker {
             self.condition(rule, condition, matcher);
         }
         self.client_types(rule, hook);
-        if let Some(timeout) = hook.get("timeout")
+        // Ours waits for a person, and means its hours.
+        let waits = entry.role(None) == Some(Role::Wait);
+        if let Some(timeout) = hook.get("timeout").filter(|_| !waits)
             && let Some(seconds) = timeout.number().filter(|number| *number >= LOOKS_LIKE_MILLISECONDS)
         {
             let message = format!("timeout is in seconds: this is {}", in_words(seconds));

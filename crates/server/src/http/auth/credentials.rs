@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use fs_err as fs;
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
-use headspace_platform::{files, process};
+use headspace_platform::{config, files, log, process};
 use headspace_store::read_only::is_no_room;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -67,11 +67,11 @@ impl KeyRing {
         let logins_file = token_file.with_file_name("logins");
         let ring = KeyRing { token_file: token_file.into(), logins_file, state: Mutex::default() };
         let mut state = ring.lock();
-        ring.read(&mut state);
+        ring.read(&mut state)?;
         if state.token.is_empty() {
             let token = random_hex::<32>()?;
             match write_token(token_file, &token) {
-                Ok(()) => ring.read(&mut state),
+                Ok(()) => ring.read(&mut state)?,
                 // Requests through the socket or from this user do not need it.
                 Err(error) if is_no_room(&error) => (state.token, state.is_unwritten) = (token, true),
                 Err(error) => return Err(error).context("could not write the token"),
@@ -108,10 +108,11 @@ impl KeyRing {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read(&self, state: &mut KeyRingState) {
+    fn read(&self, state: &mut KeyRingState) -> Result<()> {
         state.modified = modified(&self.token_file);
-        let text = files::read_text(&self.token_file).unwrap_or_default();
-        state.token = text.trim().to_owned();
+        state.token.clear();
+        state.token = config::read_token(&self.token_file)?.unwrap_or_default();
+        Ok(())
     }
 
     /// A code that opens the dashboard once.
@@ -162,7 +163,9 @@ impl KeyRing {
         let mut state = self.lock();
         if modified(&self.token_file) != state.modified {
             let old = std::mem::take(&mut state.token);
-            self.read(&mut state);
+            if let Err(error) = self.read(&mut state) {
+                log::line(&format!("nobody can log in: {error:#}"));
+            }
             if state.token != old {
                 state.logins.clear();
                 state.codes.clear();

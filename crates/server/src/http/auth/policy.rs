@@ -38,8 +38,15 @@ impl Connection {
     /// Known to be neither the server's own user nor root.
     pub fn is_of_another_user(&self) -> bool {
         let Connection::Port { peer, local, .. } = self else { return false };
-        let loopback = peer.ip().to_canonical().is_loopback();
-        !self.same_user() && loopback && peer_uid::uid(*peer, *local).is_some()
+        let another = || peer_uid::uid(*peer, *local).is_some_and(|uid| !local::is_trusted(uid));
+        self.is_from_here() && !self.same_user() && another()
+    }
+
+    /// From a process of this machine. Whoever connects to an address of his own machine comes from that address.
+    pub fn is_from_here(&self) -> bool {
+        let Connection::Port { peer, local, .. } = self else { return true };
+        let from = peer.ip().to_canonical();
+        from.is_loopback() || from == local.ip().to_canonical()
     }
 
     /// The server's own user, or root, who could read the token anyway.
@@ -227,9 +234,11 @@ pub fn admit(
     let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let token = bearer.and_then(|value| value.strip_prefix("Bearer "));
     // A wrong token counts as none: the same user may have several state directories.
+    // A browser sends a cookie to every port of its host, so a program of another user may have been given it.
+    let mut cookie = cookies(headers, COOKIE_NAME);
     if token.is_some_and(|token| keys.token_fits(token.trim()))
-        || cookies(headers, COOKIE_NAME).any(|value| keys.cookie_fits(value))
         || connection.same_user() && !is_passed_on(names, headers)
+        || cookie.any(|value| keys.cookie_fits(value)) && !connection.is_of_another_user()
     {
         return Ok(());
     }

@@ -61,7 +61,7 @@ impl DatabaseTail {
 
     pub(super) fn near_end(&mut self, bytes: u64) -> bool {
         (self.rows_back, self.seen) = (Some(bytes / BYTES_OF_A_ROW), None);
-        let end = open(&self.path).and_then(|database| self.end(&database));
+        let end = open(&self.path).and_then(|database| Ok(self.end(&database)?));
         end.is_ok_and(|end| end > bytes / BYTES_OF_A_ROW)
     }
 
@@ -80,7 +80,8 @@ impl DatabaseTail {
         if self.seen == Some(now) {
             return Ok(Read::Unchanged);
         }
-        let (start, restarted, lines) = self.query().map_err(io::Error::other)?;
+        let (start, restarted, lines) =
+            self.query().map_err(|error| io::Error::other(format!("{error:#}")))?;
         // Without a log, the database was opened as a file that does not change.
         if now[1].is_none() && written(&self.path) != now {
             return Ok(Read::Unchanged);
@@ -96,7 +97,7 @@ impl DatabaseTail {
     }
 
     /// From where it was read, whether that is the beginning of something else, and the lines.
-    fn query(&self) -> rusqlite::Result<(u64, bool, Vec<Line>)> {
+    fn query(&self) -> anyhow::Result<(u64, bool, Vec<Line>)> {
         let database = open(&self.path)?;
         let after_newest = self.end(&database)?;
         // Fewer rows than were read: the session was removed and made again, or the database was.
@@ -136,7 +137,8 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 /// Opens it read-only. If there is no log, no program has it open, and it is opened as immutable: otherwise SQLite would
 /// create the log's files beside it.
-fn open(path: &Path) -> rusqlite::Result<Connection> {
+fn open(path: &Path) -> anyhow::Result<Connection> {
+    headspace_store::check_regular(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let in_use = beside(path, "-wal").exists() && beside(path, "-shm").exists();
     let database = match in_use {
