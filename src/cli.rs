@@ -133,8 +133,19 @@ fn wrong_usage(error: &clap::Error, args: &[OsString]) -> String {
         path = format!("{path} {}", sub.get_name());
         command = sub;
     }
+    let what = NUMBERS.iter().fold(what.to_owned(), |what, (said, words)| what.replace(said, words));
     format!("could not read the command line: {what}{advice}; see `{path} --help`")
 }
+
+/// What Rust says about a text that is not the number it has to be, and what that means.
+const NUMBERS: &[(&str, &str)] = &[
+    ("invalid digit found in string", "it has to be a whole number"),
+    ("cannot parse integer from empty string", "it has to be a whole number"),
+    ("number too large to fit in target type", "the number is too large"),
+    ("number too small to fit in target type", "the number is too small"),
+    ("invalid float literal", "it has to be a number"),
+    (" is not in 1..=4294967295", " is not 1 or more"),
+];
 
 fn one_paragraph(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -271,6 +282,14 @@ mod tests {
                 "the following required arguments were not provided: <AGENT> <NAME>; see `headspace rename --help`",
             ),
             ("hooks list --nope", "unexpected argument '--nope' found; see `headspace hooks list --help`"),
+            (
+                "prune --days x",
+                "invalid value 'x' for '--days <N>': it has to be a whole number; see `headspace prune --help`",
+            ),
+            (
+                "prune --days 0",
+                "invalid value '0' for '--days <N>': 0 is not 1 or more; see `headspace prune --help`",
+            ),
             (
                 "hooks list --dialect x",
                 "invalid value 'x' for '--dialect <DIALECT>' [possible values: claude, wave]; see `headspace hooks list --help`",

@@ -27,7 +27,7 @@ use std::process::ExitCode;
     after_help = "Examples:\n  headspace answer on\n  headspace answer unlock\n  headspace answer api allow\n  headspace answer api deny 'use another name'"
 )]
 pub struct AnswerArgs {
-    /// `on`, `off`, `status`, `unlock`, `lock`, or an agent (id, or the beginning of a name, project or session id)
+    /// `on`, `off`, `status`, `unlock`, `lock`, or an agent (id, name as `status` shows it, or the beginning of a name, project or session id)
     what: String,
     /// The answer to what the agent asks
     words: Vec<String>,
@@ -134,13 +134,17 @@ fn lock() -> Result<ExitCode> {
 fn answer(word: &str, args: &AnswerArgs) -> Result<ExitCode> {
     person::require("answer")?;
     let client = Client::new(&Config::load()?)?;
-    let agents = client.agents(false).context("could not answer")?;
-    let agent = client::find(&agents, word)?;
+    let agents = client.agents(true).context("could not answer")?;
+    let agent = client::find_live(&agents, word, "answer")?;
     let ask = the_ask(agent, args.ask)?;
     let (choice, mut said) = meant(ask, &args.words)?;
     if !ask.answer.can().contains(&choice) {
         let why = ask.answer.why().map_or(String::new(), |why| format!(" ({why})"));
-        bail!("could not answer {}: this ask does not take `{choice}`{why}", title(agent));
+        bail!(
+            "could not answer {}: this ask does not take `{choice}`{why}; it takes {}",
+            title(agent),
+            taken(ask)
+        );
     }
     let mut asks = vec![(agent, ask)];
     if args.all {
@@ -252,13 +256,28 @@ fn meant(ask: &InteractionView, words: &[String]) -> Result<(Choice, Said)> {
             let answers = json!({question.question.clone(): answer});
             Ok((Choice::Answers, Said { answers: Some(answers), ..Said::default() }))
         }
-        (None, InteractionKind::Plan) => {
-            Err(Usage("could not answer: a plan takes `approve`, `keep-planning [MESSAGE]` or `stop`".into())
-                .into())
-        }
-        (None, _) => {
-            Err(Usage("could not answer: it takes `allow`, `deny [MESSAGE]` or `stop`".into()).into())
-        }
+        (None, _) => Err(Usage(format!("could not answer: this ask takes {}", taken(ask))).into()),
+    }
+}
+
+/// What is typed for each choice.
+const TYPED: &[(Choice, &str)] = &[
+    (Choice::Allow, "`allow`"),
+    (Choice::Approve, "`approve`"),
+    (Choice::Answers, "the answer in your own words"),
+    (Choice::KeepPlanning, "`keep-planning [MESSAGE]`"),
+    (Choice::Deny, "`deny [MESSAGE]`"),
+    (Choice::Stop, "`stop`"),
+];
+
+/// "`allow`, `deny [MESSAGE]` or `stop`": what this ask takes.
+fn taken(ask: &InteractionView) -> String {
+    let can = |row: &&(Choice, &str)| ask.answer.can().contains(&row.0);
+    let words: Vec<&str> = TYPED.iter().filter(can).map(|(_, typed)| *typed).collect();
+    match words.as_slice() {
+        [] => "no answer from here".to_owned(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
     }
 }
 
@@ -279,4 +298,27 @@ fn title(agent: &AgentView) -> String {
 
 fn strip(text: &str) -> String {
     text::strip_control(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_what_the_ask_takes() {
+        for (can, expected) in [
+            (&["allow", "deny", "stop"][..], "`allow`, `deny [MESSAGE]` or `stop`"),
+            (&["deny"], "`deny [MESSAGE]`"),
+            (&["deny", "answers"], "the answer in your own words or `deny [MESSAGE]`"),
+            (&["approve", "keep_planning"], "`approve` or `keep-planning [MESSAGE]`"),
+            (&[], "no answer from here"),
+        ] {
+            let ask: InteractionView = serde_json::from_value(json!({
+                "id": 7, "kind": "question", "text": "Which?", "ask": "Which?", "opened_at": headspace_core::stamp::Stamp(1),
+                "answer": {"can": can, "digest": "x", "state": "open", "by": null, "at": null},
+            }))
+            .unwrap();
+            assert_eq!(taken(&ask), expected, "{can:?}");
+        }
+    }
 }

@@ -189,9 +189,8 @@ fn agents() -> Result<Vec<(String, String)>> {
         true => row.name.clone(),
         false => row.id.to_string(),
     };
-    let about = |row: &Row| {
-        one_line(&format!("{} {}: {}", row.group.glyph(), row.summary.title, row.summary.about), 70)
-    };
+    let about =
+        |row: &Row| one_line(&format!("{} {}: {}", row.group.glyph(), row.summary.title, row.words()), 70);
     Ok(rows.iter().map(|row| (word(row), about(row))).collect())
 }
 

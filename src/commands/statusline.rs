@@ -43,6 +43,8 @@ pub fn run(args: &StatuslineArgs) -> Result<ExitCode> {
     let delivery = Delivery::now();
     // Started first, so that it runs while the input is read and reported.
     let own = start(&args.command);
+    // Not before: the user's command would inherit it.
+    alarm::outlive_file_size_limit();
     alarm::arm(INPUT_DEADLINE, None);
     let (bytes, payload) = read(!args.command.is_empty());
     let report = |payload: &Option<Payload>| {

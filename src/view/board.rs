@@ -1,6 +1,8 @@
 //! The board: the rows that a surface shows, and how many there are of each group.
 
-use headspace_core::model::{Fold, Group, Row, hints};
+use headspace_core::model::{AgentView, Fold, Group, Row, hints};
+use headspace_platform::usage::Usage;
+use std::collections::HashSet;
 
 /// The agents in the order of every surface: those that need you first, of those the one that has waited longest.
 pub struct Board {
@@ -17,18 +19,31 @@ pub struct Include {
     pub headless: bool,
 }
 
-/// What to say when nothing was found for a client that is not known. Its name may still be right, because `notify --client`
-/// accepts any.
-pub fn unknown_client(name: Option<&str>) -> Option<String> {
-    let name = name.filter(|name| headspace_clients::named(name).is_none())?;
-    let known: Vec<&str> = headspace_clients::CLIENTS.iter().map(|row| row.name).collect();
-    Some(format!("nothing is known of a client {name:?}; known clients are {}", known.join(", ")))
+/// Refuses a client that is neither known nor on the board. The board's own count, because `notify --client` takes any name.
+pub fn check_client<'a>(
+    name: Option<&str>,
+    on_board: impl IntoIterator<Item = &'a str>,
+) -> Result<(), Usage> {
+    let mut known: Vec<&str> = headspace_clients::CLIENTS.iter().map(|row| row.name).collect();
+    known.extend(on_board);
+    let Some(name) = name.filter(|name| !known.contains(name)) else { return Ok(()) };
+    let mut seen = HashSet::new();
+    known.retain(|name| seen.insert(*name));
+    Err(Usage(format!(
+        "could not show the client {name:?}: there is no such client; known are {}",
+        known.join(", ")
+    )))
+}
+
+/// The client of a row.
+pub fn client_of(row: &Row) -> &str {
+    row.client.as_deref().unwrap_or(hints::DEFAULT_CLIENT)
 }
 
 /// Keeps only the agents of `client`, if one is named.
 pub fn keep_client(rows: &mut Vec<Row>, client: Option<&str>) {
     let Some(name) = client else { return };
-    rows.retain(|row| row.client.as_deref().unwrap_or(hints::DEFAULT_CLIENT) == name);
+    rows.retain(|row| client_of(row) == name);
 }
 
 impl Board {
@@ -69,7 +84,18 @@ impl Board {
 
 /// "⬡ codex · api · fix-auth": the agent's title, with its client unless it is the usual one.
 pub fn titled(row: &Row) -> String {
-    let Some(client) = &row.client else { return row.summary.title.clone() };
+    prefixed(client_of(row), &row.summary.title)
+}
+
+/// The same of an agent that is not in a list.
+pub fn with_client(agent: &AgentView) -> String {
+    prefixed(&agent.client, &agent.title())
+}
+
+fn prefixed(client: &str, title: &str) -> String {
+    if client == hints::DEFAULT_CLIENT {
+        return title.to_owned();
+    }
     let glyph = headspace_clients::named(client).map_or('?', |row| row.glyph);
-    format!("{glyph} {client} · {}", row.summary.title)
+    format!("{glyph} {client} · {title}")
 }

@@ -1,10 +1,12 @@
 //! The command line's client of the server, and what is read from the store when no server runs.
 
+use crate::view::{board, card};
 use anyhow::{Context, Result, anyhow, bail};
+use headspace_core::json::serialize::to_text;
 use headspace_core::model;
 use headspace_core::model::{AgentView, Row, Surface};
 use headspace_core::stamp::Stamp;
-use headspace_core::text::numbers;
+use headspace_core::text::{numbers, one_line};
 use headspace_core::wire::{AgentsPage, BoardPage, HookStatus, SpentStats};
 use headspace_fleet::link::file::{self, Membership};
 use headspace_fleet::link::http::{HubClient, HubUrl};
@@ -108,10 +110,10 @@ impl Client {
     }
 
     pub fn post<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T> {
-        let body = serde_json::to_vec(body)?;
+        let body = to_text(body)?;
         match &self.way {
             Way::Hub { membership } => {
-                self.hub_answer(&hub_client(membership)?.request("POST", path, Some(&body))?)
+                self.hub_answer(&hub_client(membership)?.request("POST", path, Some(body.as_bytes()))?)
             }
             Way::Own { agent, token } => {
                 let request = signed(agent.post(format!("{}{path}", self.url)), token);
@@ -128,7 +130,7 @@ impl Client {
         let request = signed(agent.post(format!("{}{path}", self.url)), token)
             .header("Origin", format!("http://{authority}"))
             .header("Cookie", format!("headspace_answer={key}"));
-        let response = request.content_type("application/json").send(serde_json::to_vec(body)?);
+        let response = request.content_type("application/json").send(to_text(body)?);
         let mut response = response.map_err(|error| self.no_answer(&error))?;
         if response.status().as_u16() == 204 {
             let _ = response.body_mut().read_to_vec();
@@ -324,37 +326,130 @@ pub fn stored_agents(config: &Config, all: bool) -> Result<Vec<AgentView>> {
     Ok(views.filter(|agent| all || agent.ended_at.is_none()).collect())
 }
 
-/// Finds the agent that `word` names: by id, or by the beginning of its name, project or session id. An empty word names
-/// nobody: it comes from a script whose variable is empty, and every name begins with it.
+/// Finds the agent that `word` names: by id, by its name, project or title as a list shows it, by the beginning of one of
+/// these, or, if nothing else matches, by the beginning of its session id. An empty word names nobody: it comes from a script
+/// whose variable is empty, and every name begins with it.
 pub fn find<'a>(agents: &'a [AgentView], word: &str) -> Result<&'a AgentView> {
+    search(&agents.iter().collect::<Vec<_>>(), word)
+}
+
+/// The same for what only an agent that has not ended can do. `doing` completes "could not …": "reply to".
+pub fn find_live<'a>(agents: &'a [AgentView], word: &str, doing: &str) -> Result<&'a AgentView> {
+    let live: Vec<&AgentView> = agents.iter().filter(|agent| agent.ended_at.is_none()).collect();
+    search(&live, word).map_err(|error| match find(agents, word) {
+        Ok(ended) if ended.ended_at.is_some() => {
+            let resume = card::resume_command(ended)
+                .map_or(String::new(), |command| format!("; `{command}` resumes its session"));
+            anyhow!("could not {doing} {}: it has ended{resume}", ended.title())
+        }
+        _ => error,
+    })
+}
+
+/// How an agent can be spelled, in lower case: as its parts, and as the titles that `status` prints and people type.
+fn spellings(agent: &AgentView) -> Vec<String> {
+    let of_project =
+        |sign: &str| agent.project.as_ref().map(|project| format!("{project}{sign}{}", agent.name));
+    let titles = [Some(agent.title()), Some(board::with_client(agent)), of_project(" · "), of_project("/")];
+    let parts = [Some(agent.name.clone()), agent.project.clone()];
+    parts.into_iter().chain(titles).flatten().map(|text| text.to_lowercase()).collect()
+}
+
+/// Agents that are listed when a name fits several.
+const CANDIDATES: usize = 10;
+
+fn search<'a>(agents: &[&'a AgentView], word: &str) -> Result<&'a AgentView> {
     if word.trim().is_empty() {
         return Err(
             Usage("could not find an agent without a name: `headspace status` lists them".into()).into()
         );
     }
-    if let Some(agent) = agents.iter().find(|agent| agent.id.to_string() == word || agent.session_id == word)
-    {
+    let exact = agents.iter().find(|agent| agent.id.to_string() == word || agent.session_id == word);
+    if let Some(agent) = exact {
         return Ok(agent);
     }
-    let word = word.to_lowercase();
-    let names =
-        |agent: &AgentView| [Some(agent.name.clone()), agent.project.clone(), Some(agent.session_id.clone())];
-    let by = |test: &dyn Fn(&str) -> bool| -> Vec<&'a AgentView> {
-        agents
-            .iter()
-            .filter(|a| names(a).into_iter().flatten().any(|name| test(&name.to_lowercase())))
-            .collect()
+    // A name that a narrow screen has cut ends with an ellipsis.
+    let typed = word.trim().trim_end_matches('…').trim_end().to_lowercase();
+    let spelled = |test: &dyn Fn(&str) -> bool| -> Vec<&'a AgentView> {
+        agents.iter().copied().filter(|agent| spellings(agent).iter().any(|name| test(name))).collect()
     };
-    let mut hits = by(&|name| name == word);
-    if hits.is_empty() {
-        hits = by(&|name| name.starts_with(&word));
-    }
+    let tests: [&dyn Fn() -> Vec<&'a AgentView>; 3] =
+        [&|| spelled(&|name| name == typed), &|| spelled(&|name| name.starts_with(&typed)), &|| {
+            let by_session = |agent: &&AgentView| agent.session_id.to_lowercase().starts_with(&typed);
+            agents.iter().copied().filter(by_session).collect()
+        }];
+    let mut hits = tests.iter().map(|test| test()).find(|hits| !hits.is_empty()).unwrap_or_default();
+    hits.sort_by_cached_key(|agent| agent.order());
     match hits.as_slice() {
         [agent] => Ok(agent),
         [] => bail!("could not find an agent called {word:?}: `headspace status` lists them"),
         several => {
-            let list: Vec<String> = several.iter().map(|a| format!("{} ({})", a.id, a.name)).collect();
-            bail!("could not tell which agent {word:?} is: {}; use an id", list.join(", "))
+            let listed = several.iter().take(CANDIDATES);
+            let mut list: Vec<String> =
+                listed.map(|agent| format!("{} ({})", one_line(&agent.title(), 60), agent.id)).collect();
+            if let more @ 1.. = several.len().saturating_sub(CANDIDATES) {
+                list.push(format!("and {more} more"));
+            }
+            bail!(
+                "could not tell which agent {word:?} is: {}; use its whole name, or the id in brackets",
+                list.join(", ")
+            )
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn agent(id: i64, project: &str, name: &str, session: &str) -> AgentView {
+        let stamp = Stamp(id);
+        serde_json::from_value(json!({
+            "id": id, "session_id": session, "sessions": [], "name": name, "project": project, "state": "idle",
+            "status": "idle", "group": if id == 9 { "needs_you" } else { "idle" }, "unseen": false, "stale": false,
+            "headless": false, "started_at": stamp, "last_active_at": stamp, "background": [], "interactions": [],
+            "subagents": [], "turn_count": 0, "source": "hook", "source_at": stamp, "confidence": "high",
+            "ended_at": if id == 7 { Some(stamp) } else { None }, "client": if id == 6 { "codex" } else { "claude" },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn an_agent_is_found_by_every_name_that_a_list_shows() {
+        let agents = [
+            agent(4, "data", "import", "aa"),
+            agent(6, "docs", "outline", "bb"),
+            agent(7, "core", "main", "cc"),
+            agent(9, "機能", "ログイン", "d0"),
+            agent(11, "api", "fix-auth", "ee"),
+        ];
+        for (word, expected) in [
+            ("11", "11"),
+            ("ee", "11"),
+            ("api · fix-auth", "11"),
+            ("API/Fix-Auth", "11"),
+            ("api · fix-a…", "11"),
+            ("⬡ codex · docs · outline", "6"),
+            ("da", "4"),
+            ("機能", "9"),
+            ("d0", "9"),
+            ("core", "7"),
+            (
+                "d",
+                "could not tell which agent \"d\" is: docs · outline (6), data · import (4); use its whole name, or the id in brackets",
+            ),
+            ("Nobody", "could not find an agent called \"Nobody\": `headspace status` lists them"),
+        ] {
+            let found =
+                find(&agents, word).map_or_else(|error| error.to_string(), |agent| agent.id.to_string());
+            assert_eq!(found, expected, "{word}");
+        }
+        let ended = find_live(&agents, "core", "reply to").unwrap_err().to_string();
+        assert_eq!(
+            ended,
+            "could not reply to core · main: it has ended; `claude --resume cc` resumes its session"
+        );
+        assert!(find_live(&agents, "nobody", "reply to").unwrap_err().to_string().contains("find an agent"));
     }
 }

@@ -9,6 +9,12 @@ pub fn terminal_columns() -> Option<usize> {
     columns_of(&std::io::stdout())
 }
 
+/// Lines of the terminal; `None` if standard output is not one.
+pub fn terminal_lines() -> Option<usize> {
+    let (_, lines) = std::io::stdout().is_terminal().then(ratatui::crossterm::terminal::size)?.ok()?;
+    Some(usize::from(lines)).filter(|lines| *lines > 0)
+}
+
 /// Columns of the terminal that errors go to; `None` if standard error is not one.
 pub fn error_columns() -> Option<usize> {
     columns_of(&std::io::stderr())

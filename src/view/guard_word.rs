@@ -26,7 +26,7 @@ pub fn words(config: &Config, agent: &AgentView) -> GuardWords {
                 Decision::Deny => "would deny",
             };
             let rule = verdict.rule.map_or(String::new(), |rule| format!(" ({rule})"));
-            Some((open.id, format!("{word}: {}{rule}", verdict.reason.unwrap_or_default())))
+            Some((open.id, format!("{word}: {}{rule}", verdict.finding.unwrap_or_default())))
         })
         .collect()
 }

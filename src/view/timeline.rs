@@ -109,6 +109,12 @@ pub fn rows(events: &[StoredEvent]) -> Vec<TimelineRow> {
     rows
 }
 
+/// The calls of the main thread that are still running, in full: "Bash: npm test", the newest first.
+pub fn running_calls(events: &[StoredEvent]) -> impl Iterator<Item = String> {
+    let own = |row: &TimelineRow| row.subagent.is_none() && row.state == Some(CallState::Running);
+    rows(events).into_iter().rev().filter(own).map(|row| format!("{}: {}", row.title, row.text))
+}
+
 fn new_row(event: &StoredEvent, subagent: Option<&str>) -> TimelineRow {
     let tool = event.body["tool_name"].as_str().filter(|_| is_call(&event.name));
     let mut row = TimelineRow {

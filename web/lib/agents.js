@@ -9,7 +9,7 @@ export function setGroups(list) {
 }
 
 /** The words around the age of a row. */
-const AGE_WORDS = { waiting: ['waiting ', ''], working: ['for ', ''], quiet: ['last active ', ' ago'], ended: ['ended ', ' ago'], not_heard: ['not heard since ', ''] };
+const AGE_WORDS = { waiting: ['waiting ', ''], working: ['for ', ''], quiet: ['', ' ago'], ended: ['ended ', ' ago'], not_heard: ['not heard since ', ''] };
 
 export const glyphOf = (agent) => (agent.ended_at ? '·' : groups.find(({ id }) => id === agent.group)?.glyph ?? '-');
 
@@ -29,6 +29,7 @@ export function remove(id) {
 }
 
 export function put(agent) {
+  if (!agent.machine && !agent.elsewhere && !agent.edge) here = agent.host ?? here;
   agents.set(agent.id, Object.assign(agent, { hay: null }));
   touch(agent.id);
 }
@@ -67,7 +68,7 @@ function flush() {
   for (const listener of listeners) listener(ids);
 }
 
-/** Attention first, then longest wait; the calm ones by last sign of life. */
+/** Attention first, then longest wait; the calm ones by when they finished. */
 export const compare = (a, b) => (a.summary.order < b.summary.order ? -1 : 1);
 
 /** `ended` or `headless`: folded away at the foot of the list. */
@@ -89,8 +90,11 @@ export function ageOf({ summary }) {
   return { at: Date.parse(summary.since), lead, tail };
 }
 
-/** The machine an agent is on: as the user calls it, or as it calls itself. */
-export const machineOf = (agent) => agent.machine ?? agent.host ?? null;
+/** What this machine calls itself, as far as an agent has said so. */
+let here = null;
+
+/** The machine an agent is on: as the user calls it, or as it calls itself. One that says nothing (curl) is on this one. */
+export const machineOf = (agent) => agent.machine ?? agent.host ?? here;
 
 /** An agent's id from text: a number here, `machine/number` for one of another machine. */
 export const idOf = (text) => (/^\d+$/.test(text) ? Number(text) : text);

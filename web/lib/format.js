@@ -1,7 +1,9 @@
 // Time and text as a person reads them. Pure: no DOM, no clock of its own.
 
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
-const HIDDEN = /[\u0080-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+// The table of crates/core/src/text/invisible.rs; a test there compares them.
+const HIDDEN = /[\u0080-\u009f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+const BREAKS = /[\u2028-\u2029]/g;
 
 /** A value as text: most values are, some are not what they should be. */
 const said = (text) => (typeof text === 'string' ? text : text === null || text === undefined ? '' : JSON.stringify(text));
@@ -13,6 +15,7 @@ export function plain(text, limit = 20000) {
   if (cut) out = out.slice(0, limit);
   out = out
     .replace(/\r\n?/g, '\n')
+    .replace(BREAKS, '\n')
     .replace(CONTROL, (c) => String.fromCharCode(c === '\u007f' ? 0x2421 : 0x2400 + c.charCodeAt(0)))
     .replace(HIDDEN, '');
   return cut ? out + '…' : out;

@@ -83,7 +83,7 @@ function drawEvents(mine) {
 
 function makeParts(id, back) {
   const p = {
-    mark: mark(), name: foreign('h2'), place: el('p.place'), said: el('p.said', { id: 'said', role: 'status' }), asks: el('div.asks'), outcome: el('ol.turns.outcome', { 'aria-label': 'Last prompt and last answer', hidden: true }),
+    mark: mark(), name: foreign('h2'), place: el('p.place'), pending: el('p.pending', { role: 'status' }), said: el('p.said', { id: 'said', role: 'status' }), asks: el('div.asks'), outcome: el('ol.turns.outcome', { 'aria-label': 'Last prompt and last answer', hidden: true }),
     facts: el('dl.facts'), kids: el('ul.kids', { 'aria-label': 'Subagents' }),
     jump: button('button.main', 'M7 17 17 7M9 7h8v8', 'Jump', () => jump(id), { 'aria-describedby': 'said', title: 'Bring its terminal to the front (g)' }),
     seen: button('button', 'm5 12 5 5 9-10', 'Mark as seen', () => act(id, 'seen')),
@@ -97,7 +97,7 @@ function makeParts(id, back) {
   const pen = button('icon.own', 'M4 20h4L19 9l-4-4L4 16v4Z', null, () => rename(id), { 'aria-label': 'Rename', title: 'Rename' });
   const leave = button('icon', 'M6 6l12 12M18 6 6 18', null, back, { 'aria-label': 'Close', title: 'Close (Esc)' });
   const file = (format, label) => el('a.button.small.own', { href: `/api/agents/${id}/export?format=${format}`, download: '' }, label);
-  const head = el('header', null, el('div.title-row', null, p.mark, p.name, pen, el('span.gap'), leave), p.place, el('div.actions', null, p.jump, p.reply.stop, p.seen, p.resume, file('markdown', 'Export'), file('json', 'JSON')), p.said);
+  const head = el('header', null, el('div.title-row', null, p.mark, p.name, pen, el('span.gap'), leave), p.place, el('div.actions', null, p.jump, p.reply.stop, p.seen, p.resume, file('markdown', 'Export'), file('json', 'JSON')), p.pending, p.said);
   p.all = [head, p.asks, p.outcome, p.reply.node, p.kids, p.facts, ...makeTabs(p, { conversation: [p.talk.box], changes: p.changes.nodes, timeline: [p.fault, p.timeline, p.older] })];
   return p;
 }
@@ -154,6 +154,7 @@ function patch(p, agent) {
   text(p.mark, glyphOf(agent));
   text(p.name, line(agent.name, 120));
   text(p.place, whereIs(agent));
+  text(p.pending, line(agent.summary.pending ?? '', 200));
   const why = noJump(agent);
   attr(p.jump, 'aria-disabled', why && 'true');
   if (why || !p.answered) text(p.said, why);
@@ -176,7 +177,7 @@ function noJump(agent) {
   if (agent.ended_at) return 'The session has ended; its resume command starts it again.';
   if (agent.headless) return 'A headless run has no terminal.';
   if (agent.edge) return `It runs on ${agent.host} of ${agent.user}: its terminal is there.`;
-  if (!agent.tmux_pane && !agent.terminal) return 'Not started inside tmux, so its terminal cannot be found.';
+  if (!agent.tmux_pane && !agent.terminal) return 'Its terminal is not known: nothing has reported a tmux pane or a window.';
   return null;
 }
 
@@ -239,5 +240,5 @@ const FACTS = [
   ['role', (agent) => ({ text: [agent.role, agent.mode].filter(Boolean).join(', ') })],
   ['started', (agent) => ({ text: clock(Date.parse(agent.started_at), now()) })],
   ['ended', (agent) => ({ text: agent.ended_at && clock(Date.parse(agent.ended_at), now()), note: agent.end_reason?.replaceAll('_', ' ') })],
-  ['session', (agent) => ({ text: agent.session_id, note: agent.sessions.length > 1 ? `${plural(agent.sessions.length, 'session')} in this seat` : '' })],
+  ['session', (agent) => ({ text: agent.session_id, note: agent.sessions.length > 1 ? plural(agent.sessions.length, 'session') : '' })],
 ];

@@ -23,9 +23,12 @@ const types = new Set();
 /** What the state of the hooks means. */
 const HEALTH_NOTES = { active: 'Claude Code reports by itself', quiet: 'no agent works, so nothing is reported', silent: 'an agent works, but its hooks do not report', none_yet: 'no hook has reported' };
 
+/** Whether our hooks are in the settings. Where they are not and events come all the same, they come by other means. */
+const hooksNote = ({ hooks, hooks_missing: missing }) => (!hooks ? '' : hooks === 'installed' || missing ? `hooks ${hooks.replaceAll('_', ' ')}` : 'events come without hooks in the settings');
+
 /** `/hook/status` as tiles. */
 const TILES = [
-  (s) => ({ name: 'Receiver', text: s.enabled ? 'enabled' : 'disabled', tone: s.enabled ? 'good' : 'bad', note: s.hooks && `hooks ${s.hooks.replaceAll('_', ' ')}` }),
+  (s) => ({ name: 'Receiver', text: s.enabled ? 'enabled' : 'disabled', tone: s.enabled ? 'good' : 'bad', note: hooksNote(s) }),
   (s) => ({ name: 'Mode', text: healthWords(s.health), tone: { active: 'good', missing: 'bad', disabled: 'bad' }[s.health.kind], note: HEALTH_NOTES[s.health.kind] }),
   (s) => (s.last_event_at ? { name: 'Last event', tick: Date.parse(s.last_event_at), tail: ' ago', note: s.last_event_type } : { name: 'Last event', text: 'none yet', note: 'no hook has reported' }),
   (s) => ({ name: 'Polling', text: `every ${s.polling_interval} s`, note: s.config && `${s.config.polling_interval_with_hooks} s with hooks, ${s.config.polling_interval_fallback} s without` }),

@@ -122,7 +122,9 @@ function makeCalls() {
 function patchCalls(node, calls) {
   const failed = calls.filter((call) => call.state === 'failed').length;
   const took = calls.reduce((sum, call) => sum + (call.ms ?? 0), 0);
-  text(node.summary, [plural(calls.length, 'tool call'), duration(took), failed && `${failed} failed`].filter(Boolean).join(' · '));
+  const running = calls.filter((call) => call.state === 'open').length;
+  const known = calls.some((call) => call.ms !== null);
+  text(node.summary, [plural(calls.length, 'tool call'), known && duration(took), running && (running === calls.length ? 'running' : `${running} running`), failed && `${failed} failed`].filter(Boolean).join(' · '));
   if (!node.drawnOnce && calls.length <= FEW) node.details.open = true;
   node.drawnOnce = true;
   keyed(node.list, calls, (call) => call.key, () => {

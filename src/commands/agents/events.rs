@@ -21,7 +21,7 @@ use headspace_platform::usage::Usage;
 use headspace_store::read::queries::EventQuery;
 use serde_json::json;
 use std::collections::HashMap;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub struct EventsArgs {
     /// Keep printing events as they arrive
     #[arg(long, short)]
     follow: bool,
-    /// Only this agent: id, or the beginning of a name, project or session id
+    /// Only this agent: id, name as `status` shows it, or the beginning of a name, project or session id
     agent: Option<String>,
     /// The same, as an option
     #[arg(long = "agent", value_name = "AGENT", conflicts_with = "agent")]
@@ -57,6 +57,14 @@ pub struct EventsArgs {
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
+}
+
+impl EventsArgs {
+    /// Whether events are left out on purpose.
+    fn narrows(&self) -> bool {
+        let words = [&self.agent, &self.only_agent, &self.kind, &self.client, &self.grep];
+        self.since.is_some() || words.into_iter().any(Option::is_some)
+    }
 }
 
 fn parse_span(text: &str) -> Result<Duration, String> {
@@ -86,6 +94,8 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
     let agents = archive.agents()?;
     let agent = args.agent.as_deref().or(args.only_agent.as_deref());
     let agent = agent.map(|word| client::find(&agents, word)).transpose()?.map(|agent| agent.id);
+    let clients = agents.iter().map(|agent| agent.client.as_str());
+    board::check_client(args.client.as_deref(), clients)?;
     let query = query(args, &archive)?;
     let machine = agent.and_then(|agent| agent.machine);
     let oldest = args.since.map(|span| Stamp::now().minus(span));
@@ -112,10 +122,11 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
             }
         }
         if !args.follow {
-            if shown == 0 && std::io::stderr().is_terminal() {
-                let why = board::unknown_client(args.client.as_deref());
-                let note = why.unwrap_or_else(|| "no event to show".to_owned());
-                eprintln!("headspace: note: {}", text::strip_control(&note));
+            if shown == 0 && args.lines > 0 {
+                eprintln!(
+                    "headspace: note: {}",
+                    if args.narrows() { "no event matches" } else { "no event yet" }
+                );
             }
             return Ok(ExitCode::SUCCESS);
         }

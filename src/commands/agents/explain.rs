@@ -15,10 +15,10 @@ use std::process::ExitCode;
 /// Explain why an agent is in its state
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  headspace explain api\n  attention since 10:02:11: PermissionRequest Bash 'npm test' (hook, high), not closed since"
+    after_help = "Example:\n  headspace explain api\n  ! api · fix-cart\n  needs you since 10:02:11: Allow Bash: npm test (hook, high), not closed since\n    10:02:11  processing ▶ awaiting_input  PermissionRequest Bash 'npm test' (hook, high)\n\nBelow are the last steps of its state machine, the newest first."
 )]
 pub struct ExplainArgs {
-    /// Id, or the beginning of a name, project or session id
+    /// Id, name as `status` shows it, or the beginning of a name, project or session id
     agent: String,
     /// Show at most this many steps
     #[arg(long, default_value_t = 8)]
@@ -47,11 +47,15 @@ fn explanation(agent: &AgentView, transitions: &[StoredTransition], steps: usize
     let (style, columns) = (Style::for_stdout(), terminal_columns());
     let title = format!("{} {}", agent.group.glyph(), one_line(&agent.title(), 80));
     let mut text = format!("{}\n", style.bold(&hanging(&title, 0, 2, columns)));
-    let why = format!("{} {}", agent.status, reason(agent, transitions));
+    // The words of the board; the steps below have those of the state machine.
+    let why = format!("{} {}", agent.summarize().label, reason(agent, transitions));
     text.push_str(&format!("{}\n", hanging(&why, 0, 2, columns)));
     // What an agent asks is in the line above.
     if let Some(detail) = agent.status_detail.as_ref().filter(|_| agent.interactions.is_empty()) {
         text.push_str(&format!("{}\n", hanging(&format!("  doing: {detail}"), 0, 4, columns)));
+    }
+    if let Some(pending) = agent.pending() {
+        text.push_str(&format!("{}\n", hanging(&format!("  {pending}"), 0, 4, columns)));
     }
     if let (Some(client), Some(pid)) = (agent.client_status, agent.claude_pid) {
         let since = local_clock(client.at);

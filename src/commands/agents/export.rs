@@ -20,7 +20,7 @@ use std::process::ExitCode;
     after_help = "Examples:\n  headspace export fix-auth > fix-auth.md\n  headspace export 0b9c1f52-7d1e-4a55-9d3e-1f4f0a3c2b11 --json"
 )]
 pub struct ExportArgs {
-    /// Id, or the beginning of a name, project or session id; a past session by its whole id
+    /// Id, name as `status` shows it, or the beginning of a name, project or session id; a past session by its whole id
     agent: String,
     /// Print as JSON
     #[arg(long)]

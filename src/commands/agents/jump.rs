@@ -19,7 +19,7 @@ use std::process::ExitCode;
 /// An agent whose pane cannot be proven to be its own is skipped and named. If no agent can be reached, prints where the
 /// first one is and exits 1.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example (tmux.conf: prefix + n):\n  bind n run-shell 'headspace next'")]
+#[command(after_help = "Example (tmux.conf: prefix + N):\n  bind N run-shell 'headspace next'")]
 pub struct NextArgs {
     /// Only print which agent that is
     #[arg(long)]
@@ -30,7 +30,7 @@ pub struct NextArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace jump api")]
 pub struct JumpArgs {
-    /// Id, or the beginning of a name, project or session id
+    /// Id, name as `status` shows it, or the beginning of a name, project or session id
     agent: String,
     /// Show it in this terminal: attach to its tmux session (what a jump to another machine runs there)
     #[arg(long)]
@@ -75,8 +75,8 @@ pub fn next(args: &NextArgs) -> Result<ExitCode> {
 }
 
 pub fn jump(args: &JumpArgs) -> Result<ExitCode> {
-    let overview = client::overview(&Config::load()?, false)?;
-    let agent = client::find(&overview.agents, &args.agent)?;
+    let overview = client::overview(&Config::load()?, true)?;
+    let agent = client::find_live(&overview.agents, &args.agent, "jump to")?;
     if args.attach && agent.machine.is_none() {
         return tmux::attach(agent).map_or_else(|why| refuse(agent, &why), |()| Ok(ExitCode::SUCCESS));
     }

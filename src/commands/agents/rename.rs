@@ -15,7 +15,7 @@ use std::process::ExitCode;
     after_help = "Examples:\n  headspace rename 3 'auth rewrite'\n  headspace rename 3 ''      # restores the automatic name"
 )]
 pub struct RenameArgs {
-    /// Id, or the beginning of a name, project or session id
+    /// Id, name as `status` shows it, or the beginning of a name, project or session id
     agent: String,
     /// The new name; an empty one restores the automatic name
     name: String,
@@ -25,11 +25,13 @@ pub fn run(args: &RenameArgs) -> Result<ExitCode> {
     let client = Client::new(&Config::load()?)?;
     let agents = client.agents(true)?;
     let agent = client::find(&agents, &args.agent)?;
-    client.post::<AgentChanged>(&format!("/api/agents/{}/name", agent.id), &json!({"name": args.name}))?;
+    // A name of blanks is none, as for the server.
+    let name = args.name.trim();
+    client.post::<AgentChanged>(&format!("/api/agents/{}/name", agent.id), &json!({"name": name}))?;
     println!(
         "{} is now {}",
         text::one_line(&agent.name, 60),
-        if args.name.is_empty() { "named automatically".into() } else { text::one_line(&args.name, 60) }
+        if name.is_empty() { "named automatically".into() } else { text::one_line(name, 60) }
     );
     Ok(ExitCode::SUCCESS)
 }

@@ -4,6 +4,7 @@
 use crate::view::client::{self, Client};
 use crate::view::person;
 use anyhow::{Context, Result, bail};
+use headspace_core::json::serialize::to_text;
 use headspace_core::model::{AgentView, ReplyState, StopState};
 use headspace_core::text;
 use headspace_platform::config::Config;
@@ -24,7 +25,7 @@ use std::process::ExitCode;
     after_help = "Examples:\n  headspace reply api 'Now write the tests.'\n  headspace reply api --list\n  headspace reply api --cancel 1f0c22ab"
 )]
 pub struct ReplyArgs {
-    /// Id, or the beginning of a name, project or session id
+    /// Id, name as `status` shows it, or the beginning of a name, project or session id
     agent: String,
     /// The prompt; - reads it from standard input
     #[arg(required_unless_present_any = ["list", "cancel"])]
@@ -50,7 +51,7 @@ pub struct ReplyArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace stop api")]
 pub struct StopArgs {
-    /// Id, or the beginning of a name, project or session id
+    /// Id, name as `status` shows it, or the beginning of a name, project or session id
     agent: String,
     /// Print JSON
     #[arg(long)]
@@ -73,10 +74,10 @@ struct Stopped {
 pub fn reply(args: &ReplyArgs) -> Result<ExitCode> {
     let client = Client::new(&Config::load()?)?;
     if args.list {
-        return list(&target(&client, &args.agent)?, args.json);
+        return list(&target(&client, &args.agent, "list the prompts of")?, args.json);
     }
     person::require("reply")?;
-    let agent = target(&client, &args.agent)?;
+    let agent = target(&client, &args.agent, "reply to")?;
     if let Some(id) = &args.cancel {
         client.post::<serde_json::Value>(
             &format!("/api/agents/{}/reply/cancel", agent.id),
@@ -103,7 +104,7 @@ pub fn reply(args: &ReplyArgs) -> Result<ExitCode> {
     }
     let replied = send(&client, &agent, &text, special)?;
     if args.json {
-        println!("{}", serde_json::to_string(&replied)?);
+        println!("{}", to_text(&replied)?);
     }
     report(&agent, &replied, args.json)
 }
@@ -111,10 +112,10 @@ pub fn reply(args: &ReplyArgs) -> Result<ExitCode> {
 pub fn stop(args: &StopArgs) -> Result<ExitCode> {
     person::require("stop")?;
     let client = Client::new(&Config::load()?)?;
-    let agent = target(&client, &args.agent)?;
+    let agent = target(&client, &args.agent, "stop")?;
     let stopped: Stopped = client.post(&format!("/api/agents/{}/stop", agent.id), &json!({}))?;
     if args.json {
-        println!("{}", serde_json::to_string(&stopped)?);
+        println!("{}", to_text(&stopped)?);
         return Ok(ExitCode::SUCCESS);
     }
     let name = text::one_line(&agent.name, 60);
@@ -136,8 +137,8 @@ pub(super) fn wake(client: &Client, agent: &AgentView, text: &str) -> Result<Exi
     report(agent, &send(client, agent, text, false)?, false)
 }
 
-pub(super) fn target(client: &Client, word: &str) -> Result<AgentView> {
-    Ok(client::find(&client.agents(false)?, word)?.clone())
+pub(super) fn target(client: &Client, word: &str, doing: &str) -> Result<AgentView> {
+    Ok(client::find_live(&client.agents(true)?, word, doing)?.clone())
 }
 
 fn send(client: &Client, agent: &AgentView, text: &str, confirm: bool) -> Result<Replied> {
@@ -183,7 +184,7 @@ fn report(agent: &AgentView, replied: &Replied, quiet: bool) -> Result<ExitCode>
 
 fn list(agent: &AgentView, json: bool) -> Result<ExitCode> {
     if json {
-        println!("{}", serde_json::to_string(&agent.replies)?);
+        println!("{}", to_text(&agent.replies)?);
         return Ok(ExitCode::SUCCESS);
     }
     if agent.replies.is_empty() {

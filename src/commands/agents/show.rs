@@ -3,14 +3,16 @@
 use crate::view::archive;
 use crate::view::board;
 use crate::view::card::{self, Card};
-use crate::view::columns::{fit, terminal_columns};
+use crate::view::columns::{fit, terminal_columns, width};
 use crate::view::guard_word;
 use crate::view::style::Style;
 use anyhow::{Context, Result};
+use headspace_core::model::Row;
 use headspace_core::stamp::Stamp;
 use headspace_core::text;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::Config;
+use headspace_store::read::queries::EventQuery;
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -22,7 +24,7 @@ use std::process::ExitCode;
     after_help = "Examples:\n  headspace show fix-auth\n  headspace show 3 --diff | less -R\n  headspace show 3 --turns 50"
 )]
 pub struct ShowArgs {
-    /// Id, or the beginning of a name, project or session id
+    /// Id, name as `status` shows it, or the beginning of a name, project or session id
     agent: String,
     /// Show all lines of its diffs
     #[arg(long)]
@@ -37,6 +39,8 @@ pub struct ShowArgs {
 
 /// How many of the latest turns are searched for the last prompt and the last answer.
 const LATEST_TURNS: usize = 40;
+/// How many of the latest events are searched for the call that is running.
+const LATEST_EVENTS: usize = 300;
 /// Lines of diffs without `--diff`: about two screens.
 const DIFF_LINES: usize = 60;
 /// Columns of a line that is not on a terminal.
@@ -47,6 +51,10 @@ pub fn run(args: &ShowArgs) -> Result<ExitCode> {
     let (archive, agent) = archive::find_agent(&config, &args.agent)?;
     let turns = archive.turns(agent.id, args.turns.unwrap_or(LATEST_TURNS).clamp(1, 1000))?;
     let changes = archive.changes(&agent).context("could not read its changes")?;
+    let events = match card::is_work_cut(&agent) {
+        true => archive.newest_events(Some(agent.id), &EventQuery::default(), LATEST_EVENTS)?.events,
+        false => Vec::new(),
+    };
     let guard = guard_word::words(&config, &agent);
     if args.json {
         let guard: Vec<_> =
@@ -59,20 +67,15 @@ pub fn run(args: &ShowArgs) -> Result<ExitCode> {
     let (style, now) = (Style::for_stdout(), Stamp::now());
     let columns = terminal_columns().unwrap_or(WITHOUT_TERMINAL);
     let row = agent.row(now);
-    let head = format!(
-        "{} {}  {} · {}",
-        row.group.glyph(),
-        board::titled(&row),
-        row.summary.label,
-        row.age_phrase()
-    );
-    println!("{}", style.group(row.group, &fit(&head, columns)));
+    println!("{}", style.group(row.group, &headline(&row, columns)));
     let mut page = Card::new(columns);
     page.asks(&agent, &guard);
     match args.turns {
         Some(_) => page.conversation(&turns),
         None => page.outcome(&turns),
     }
+    page.blank();
+    page.doing(&agent, &events);
     page.blank();
     page.changed_files(&changes);
     let left_out = page.diffs(&changes, if args.diff { usize::MAX } else { DIFF_LINES });
@@ -90,3 +93,16 @@ pub fn run(args: &ShowArgs) -> Result<ExitCode> {
     }
     Ok(ExitCode::SUCCESS)
 }
+
+/// The name and the state. A long name gives way, because the state is what a person came for.
+fn headline(row: &Row, columns: usize) -> String {
+    let state = format!("  {} · {}", row.summary.label, row.age_phrase());
+    let glyph = row.group.glyph();
+    let room = columns.saturating_sub(2 + width(&state));
+    let name = fit(&board::titled(row), room.max(NAME_AT_LEAST));
+    let line = format!("{glyph} {name}{state}");
+    if width(&line) <= columns { line } else { fit(&line, columns) }
+}
+
+/// In fewer columns a name says nothing.
+const NAME_AT_LEAST: usize = 8;

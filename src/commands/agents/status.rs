@@ -4,23 +4,24 @@ use crate::view::board;
 use crate::view::board::{Board, Include};
 use crate::view::client;
 use crate::view::client::{AgentList, ListOrigin, Overview};
-use crate::view::columns::{fit, join_wrapped, pad, pad_left, terminal_columns, width, wrap};
+use crate::view::columns::{fit, join_wrapped, pad, pad_left, terminal_columns, terminal_lines, width, wrap};
 use crate::view::style::Style;
 use anyhow::Result;
 use headspace_core::model;
-use headspace_core::model::{AgentView, Group, Row};
+use headspace_core::model::{AgentView, Group, Row, SubRow};
 use headspace_core::stamp::Stamp;
 use headspace_core::text;
 use headspace_core::text::numbers::{counted, duration, short, thousands};
-use headspace_core::text::{one_line, strip_control};
+use headspace_core::text::one_line;
 use headspace_core::wire::{HookStatus, SpentStats};
 use headspace_platform::clock::{WallClock, local_clock};
 use headspace_platform::config::Config;
+use headspace_platform::control;
 use headspace_platform::net::local;
 use serde_json::json;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Show every agent, the ones that need you first
 ///
@@ -75,28 +76,70 @@ const NEEDS_YOU: u8 = 10;
 
 pub fn run(args: &StatusArgs) -> Result<ExitCode> {
     let config = Config::load()?;
+    if args.watch && std::io::stdout().is_terminal() {
+        return watch_screen(args, &config);
+    }
     loop {
-        let (text, board) = match (args.json, args.hub) {
-            (true, true) => hub_as_json(args)?,
-            (true, false) => as_json(args, &config)?,
-            (false, _) => for_people(args, &config)?,
-        };
+        let (text, board) = look(args, &config, None)?;
         let mut out = std::io::stdout().lock();
-        if args.watch && std::io::stdout().is_terminal() {
-            // Home, then clear to the end: an empty screen would flicker.
-            write!(out, "\x1b[H\x1b[J")?;
-        }
         if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() || !args.watch {
-            let waits = args.exit_code && board.count(Group::NeedsYou) > 0;
-            return Ok(if waits { ExitCode::from(NEEDS_YOU) } else { ExitCode::SUCCESS });
+            return Ok(exit_code(args, &board));
         }
         drop(out);
-        std::thread::sleep(Duration::from_secs(1));
+        std::thread::sleep(REFRESH_EVERY);
+    }
+}
+
+const REFRESH_EVERY: Duration = Duration::from_secs(1);
+/// How soon `--watch` ends after Ctrl-C.
+const ENDS_WITHIN: Duration = Duration::from_millis(50);
+
+/// What is printed, and the board it shows. With `height`, no more agents than fit.
+fn look(args: &StatusArgs, config: &Config, height: Option<usize>) -> Result<(String, Board)> {
+    match (args.json, args.hub) {
+        (true, true) => hub_as_json(args),
+        (true, false) => as_json(args, config),
+        (false, _) => for_people(args, config, height),
+    }
+}
+
+fn exit_code(args: &StatusArgs, board: &Board) -> ExitCode {
+    let waits = args.exit_code && board.count(Group::NeedsYou) > 0;
+    if waits { ExitCode::from(NEEDS_YOU) } else { ExitCode::SUCCESS }
+}
+
+/// Redraws in place on the terminal's other screen, so that nothing is added to what can be scrolled back to. The first
+/// screen comes back at the end, however it ends.
+fn watch_screen(args: &StatusArgs, config: &Config) -> Result<ExitCode> {
+    control::note_termination();
+    let mut out = std::io::stdout();
+    write!(out, "\x1b[?1049h\x1b[?25l")?;
+    let result = redraw(args, config, &mut out);
+    let _ = write!(out, "\x1b[?25h\x1b[?1049l").and_then(|()| out.flush());
+    result
+}
+
+fn redraw(args: &StatusArgs, config: &Config, out: &mut impl Write) -> Result<ExitCode> {
+    loop {
+        let height = terminal_lines();
+        let (text, board) = look(args, config, height)?;
+        let lines: Vec<&str> = text.lines().take(height.unwrap_or(usize::MAX)).collect();
+        // Over what is there, without a line break at the end: an empty screen would flicker, a full one would scroll.
+        write!(out, "\x1b[H{}\x1b[K\x1b[J", lines.join("\x1b[K\r\n"))?;
+        out.flush()?;
+        let next = Instant::now() + REFRESH_EVERY;
+        while Instant::now() < next {
+            if control::is_terminated() {
+                return Ok(exit_code(args, &board));
+            }
+            std::thread::sleep(ENDS_WITHIN);
+        }
     }
 }
 
 fn hub_as_json(args: &StatusArgs) -> Result<(String, Board)> {
     let (mut agents, receiver, url) = client::hub_overview()?;
+    board::check_client(args.client.as_deref(), agents.iter().filter_map(|agent| agent["client"].as_str()))?;
     agents.retain(|agent| args.client.as_ref().is_none_or(|name| agent["client"] == **name));
     let rows = client::hub_list(true)?.rows;
     let value = json!({
@@ -107,6 +150,7 @@ fn hub_as_json(args: &StatusArgs) -> Result<(String, Board)> {
 
 fn as_json(args: &StatusArgs, config: &Config) -> Result<(String, Board)> {
     let Overview { mut agents, receiver, url } = client::overview(config, true)?;
+    board::check_client(args.client.as_deref(), agents.iter().map(|agent| agent.client.as_str()))?;
     agents.retain(|agent| args.client.as_ref().is_none_or(|name| agent.client == *name));
     agents.sort_by_cached_key(AgentView::order);
     let board = Board::new(model::rows(&agents, Stamp::now()), args.include());
@@ -117,18 +161,23 @@ fn as_json(args: &StatusArgs, config: &Config) -> Result<(String, Board)> {
 }
 
 /// The screen, or one of the short forms.
-fn for_people(args: &StatusArgs, config: &Config) -> Result<(String, Board)> {
-    let AgentList { mut rows, about } = if args.hub {
-        client::hub_list(args.all)?
-    } else {
-        client::agent_list(config, args.all, args.is_screen())?
+fn for_people(args: &StatusArgs, config: &Config, height: Option<usize>) -> Result<(String, Board)> {
+    let list = |all: bool, spent: bool| match args.hub {
+        true => client::hub_list(all),
+        false => client::agent_list(config, all, spent),
     };
+    let AgentList { mut rows, about } = list(args.all, args.is_screen())?;
+    let name = args.client.as_deref();
+    if board::check_client(name, rows.iter().map(board::client_of)).is_err() {
+        // Its agents may all have ended.
+        board::check_client(name, list(true, false)?.rows.iter().map(board::client_of))?;
+    }
     board::keep_client(&mut rows, args.client.as_deref());
     let board = Board::new(rows, args.include());
-    Ok((render(args, &about, &board), board))
+    Ok((render(args, &about, &board, height), board))
 }
 
-fn render(args: &StatusArgs, origin: &ListOrigin, board: &Board) -> String {
+fn render(args: &StatusArgs, origin: &ListOrigin, board: &Board, height: Option<usize>) -> String {
     if args.short {
         return format!("{}\n", board.short());
     }
@@ -138,7 +187,8 @@ fn render(args: &StatusArgs, origin: &ListOrigin, board: &Board) -> String {
     if args.waybar {
         return format!("{}\n", waybar(board));
     }
-    screen(origin, board, args.client.as_deref(), Style::for_stdout(), Stamp::now())
+    let footer = footer(origin, board, Stamp::now());
+    screen(&list(origin, board, args.client.as_deref()), &footer, height)
 }
 
 fn tmux_line(board: &Board) -> String {
@@ -160,7 +210,7 @@ fn waybar(board: &Board) -> String {
                 "{} {}: {}",
                 row.group.glyph(),
                 one_line(&row.summary.title, 60),
-                one_line(&row.summary.about, 80)
+                one_line(row.words(), 80)
             )
         })
         .collect();
@@ -169,40 +219,66 @@ fn waybar(board: &Board) -> String {
     json!({"text": board.short(), "tooltip": text::markup(&lines.join("\n")), "class": class}).to_string()
 }
 
-/// Rows, subagents under them, and the footer; no line is wider than the terminal.
-fn screen(origin: &ListOrigin, board: &Board, client: Option<&str>, style: Style, now: Stamp) -> String {
-    let width = terminal_columns().unwrap_or(WITHOUT_TERMINAL);
+/// Each agent with its subagents under it, or why there is none; no line is wider than the terminal.
+fn list(origin: &ListOrigin, board: &Board, client: Option<&str>) -> Vec<Vec<String>> {
+    let (width, style) = (terminal_columns().unwrap_or(WITHOUT_TERMINAL), Style::for_stdout());
     let columns = Columns::of(&board.rows, width);
-    let mut lines = Vec::new();
-    for row in &board.rows {
-        lines.push(columns.line(row, style));
-        for subagent in &row.subagents {
-            let text = format!("└ {} {}", fit(&subagent.kind, 20), subagent.about);
-            lines.push(style.dim(&format!("    {}", fit(&text, width.saturating_sub(4)))));
+    let subagent = |subagent: &SubRow| {
+        let text = format!("└ {} {}", fit(&subagent.kind, 20), subagent.about);
+        style.dim(&format!("    {}", fit(&text, width.saturating_sub(4))))
+    };
+    let agent = |row: &Row| -> Vec<String> {
+        std::iter::once(columns.line(row, style)).chain(row.subagents.iter().map(subagent)).collect()
+    };
+    if !board.rows.is_empty() {
+        return board.rows.iter().map(agent).collect();
+    }
+    if origin.hub {
+        return vec![wrap("No agent of the team is running.", width)];
+    }
+    let program = client.and_then(headspace_clients::named).map_or("claude", |row| row.program);
+    let text = match &origin.receiver {
+        None => format!(
+            "No agent yet. `headspace up` installs the hooks and starts the server; every `{program}` session shows up here then."
+        ),
+        Some(receiver) => {
+            let none = if receiver.events_received > 0 { "No agent is running." } else { "No agent yet." };
+            format!("{none} Start `{program}` anywhere: it shows up here with its first event.")
         }
-    }
-    if let Some(message) = board::unknown_client(client).filter(|_| board.rows.is_empty()) {
-        lines.extend(wrap(&strip_control(&message), width));
-    } else if board.rows.is_empty() && origin.hub {
-        lines.extend(wrap("No agent of the team is running.", width));
-    } else if board.rows.is_empty() {
-        let program = client.and_then(headspace_clients::named).map_or("claude", |row| row.program);
-        let text = match &origin.receiver {
-            None => format!(
-                "No agent yet. `headspace up` installs the hooks and starts the server; every `{program}` session shows up here then."
-            ),
-            Some(receiver) => {
-                let none =
-                    if receiver.events_received > 0 { "No agent is running." } else { "No agent yet." };
-                format!("{none} Start `{program}` anywhere: it shows up here with its first event.")
-            }
-        };
-        lines.extend(wrap(&text, width));
-        lines.extend(wrap("Nothing shows up? `headspace doctor` says why.", width));
-    }
-    let footer = join_wrapped(&footer(origin, board, now), " · ", width);
+    };
+    vec![wrap(&text, width), wrap("Nothing shows up? `headspace doctor` says why.", width)]
+}
+
+/// The list and the footer. With `height`, the agents at the end of the list give way, and its last line says how many.
+fn screen(list: &[Vec<String>], footer: &[String], height: Option<usize>) -> String {
+    let (width, style) = (terminal_columns().unwrap_or(WITHOUT_TERMINAL), Style::for_stdout());
+    let footer = join_wrapped(footer, " · ", width);
+    let room = height.map_or(usize::MAX, |height| height.saturating_sub(footer.len()));
+    let mut lines = first_lines(list, room.max(LIST_AT_LEAST));
     lines.extend(footer.iter().map(|line| style.dim(line)));
     lines.join("\n") + "\n"
+}
+
+/// On a terminal that is lower, the footer is cut.
+const LIST_AT_LEAST: usize = 3;
+
+/// As many agents as fit, and a last line with the number of the others.
+fn first_lines(list: &[Vec<String>], room: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    if list.iter().map(Vec::len).sum::<usize>() <= room {
+        return list.concat();
+    }
+    for (shown, agent) in list.iter().enumerate() {
+        // The last line is for the number.
+        let free = room.saturating_sub(lines.len() + 1);
+        if free == 0 {
+            lines.push(format!("+{} more", list.len() - shown));
+            return lines;
+        }
+        lines.extend(agent.iter().take(free).cloned());
+    }
+    lines.push("…".to_owned());
+    lines
 }
 
 /// The width of each column: name, ask, age, context. When space is short, the ask shrinks first, then the name; the age
@@ -249,8 +325,7 @@ impl Columns {
 
     fn line(&self, row: &Row, style: Style) -> String {
         let head = format!("{} {}", row.group.glyph(), pad(&board::titled(row), self.name));
-        let ask = if row.summary.about.is_empty() { &row.summary.label } else { &row.summary.about };
-        let ask = pad(ask, self.ask);
+        let ask = pad(row.words(), self.ask);
         let (head, ask) = match row.group {
             _ if row.stale || row.ended => (style.dim(&head), style.dim(&ask)),
             Group::NeedsYou => (style.group(row.group, &head), style.bold(&ask)),
@@ -332,4 +407,27 @@ fn without_server(origin: &ListOrigin, now: Stamp) -> Vec<String> {
         None => "`headspace up` starts it".to_owned(),
     };
     vec![format!("server not running{}", known.unwrap_or_default()), advice]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_agents_stay_and_the_others_are_counted() {
+        let list: Vec<Vec<String>> = [&["a", "a1", "a2"][..], &["b"], &["c"]]
+            .iter()
+            .map(|agent| agent.iter().map(|line| (*line).to_owned()).collect())
+            .collect();
+        for (room, expected) in [
+            (9, "a a1 a2 b c"),
+            (5, "a a1 a2 b c"),
+            (4, "a a1 a2 +2 more"),
+            (3, "a a1 +2 more"),
+            (1, "+3 more"),
+        ] {
+            assert_eq!(first_lines(&list, room).join(" "), expected, "{room}");
+        }
+        assert_eq!(first_lines(&list[..1], 2).join(" "), "a …");
+    }
 }

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace wake conductor 'The tests are green, go on.'")]
 pub struct WakeArgs {
-    /// Id, or the beginning of a name, project or session id
+    /// Id, name as `status` shows it, or the beginning of a name, project or session id
     agent: String,
     /// The text to type
     text: String,
@@ -65,17 +65,17 @@ impl Condition {
 pub fn wake(args: &WakeArgs) -> Result<ExitCode> {
     person::require("wake")?;
     let client = Client::new(&Config::load()?)?;
-    let agent = reply::target(&client, &args.agent)?;
+    let agent = reply::target(&client, &args.agent, "wake")?;
     reply::wake(&client, &agent, &args.text)
 }
 
 pub fn notify_when(args: &NotifyWhenArgs) -> Result<ExitCode> {
     person::require("wake")?;
     let client = Client::new(&Config::load()?)?;
-    let agents = client.agents(false)?;
-    let watched = client::find(&agents, &args.agent)?;
+    let agents = client.agents(true)?;
+    let watched = client::find_live(&agents, &args.agent, "wait for")?;
     // The agent to wake must exist now, not only in an hour.
-    let target = client::find(&agents, &args.wake)?.id;
+    let target = client::find_live(&agents, &args.wake, "wake")?.id;
     wait_until(&client, watched, args.condition)?;
     let now = client.agents(false)?;
     let Some(target) = now.iter().find(|agent| agent.id == target) else {

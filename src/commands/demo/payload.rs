@@ -5,6 +5,7 @@ use crate::commands::demo::day::{Act, DESCRIPTIONS, EDITS, Persona};
 use anyhow::{Context, Result, ensure};
 use fs_err as fs;
 use headspace_core::fnv::{START, fnv1a};
+use headspace_core::json::serialize::to_text;
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
 use headspace_platform::net::http_client;
@@ -219,7 +220,7 @@ impl Player {
     fn post(&self, path: &str, body: &Value) -> Result<()> {
         let request = self.http.post(format!("{}{path}", self.url)).content_type("application/json");
         let answer = request
-            .send(serde_json::to_vec(body)?)
+            .send(to_text(body)?)
             .with_context(|| format!("could not send {path} to the demo's server"))?;
         let status = answer.status();
         ensure!(status.is_success(), "could not send {path} to the demo's server: it answered {status}");

@@ -340,7 +340,7 @@ pub fn server(input: &CheckInput) -> Vec<Finding> {
             if let Some(stranger) = local::stranger_at(&input.url) {
                 return vec![Finding::fail(
                     format!("{stranger}: nothing is sent there, events are kept in the spool"),
-                    "choose another port: \"port\" in config.jsonc, then headspace up",
+                    format!("{}, then headspace up", config::other_port()),
                 )];
             }
             let address = input.url.trim_start_matches("http://");
@@ -348,7 +348,7 @@ pub fn server(input: &CheckInput) -> Vec<Finding> {
             if taken {
                 return vec![Finding::fail(
                     format!("another program listens on {}", input.url),
-                    "choose another port: \"port\" in config.jsonc",
+                    format!("{}, then headspace up", config::other_port()),
                 )];
             }
             vec![Finding::fail(
@@ -383,7 +383,7 @@ pub fn files(_: &CheckInput) -> Vec<Finding> {
     if !state.exists() {
         return vec![Finding::ok("no state yet")];
     }
-    let mut findings = Vec::new();
+    let mut findings = not_regular();
     for path in [state.clone(), config::token_file(), config::database()] {
         // Modes are checked below, and can be fixed.
         if let Err(error) = headspace_platform::files::check_ours(&path, 0) {
@@ -392,6 +392,9 @@ pub fn files(_: &CheckInput) -> Vec<Finding> {
     }
     for (path, mode) in [(state.clone(), 0o700), (config::token_file(), 0o600), (config::database(), 0o600)] {
         let Ok(data) = path.metadata() else { continue };
+        if path != state && !data.is_file() {
+            continue;
+        }
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -413,9 +416,28 @@ pub fn files(_: &CheckInput) -> Vec<Finding> {
     findings
 }
 
+/// What is in the place of a file of ours, and is not a file.
+fn not_regular() -> Vec<Finding> {
+    let database = config::database();
+    let beside = ["", "-wal", "-shm", "-journal", ".lock"].map(|end| store::with_suffix(&database, end));
+    let files = [config::token_file(), config::host_id_file()].into_iter().chain(beside);
+    let finding = |path: PathBuf| {
+        let why = headspace_platform::files::check_regular(&path.metadata().ok()?).err()?;
+        let path = short(&path);
+        Some(Finding::fail(format!("{path}: {why}"), format!("mv {path} {path}.away")))
+    };
+    files.filter_map(finding).collect()
+}
+
 pub fn spool(_: &CheckInput) -> Vec<Finding> {
     let spool = Spool::open();
     let mut findings = Vec::new();
+    let dir = config::spool_dir();
+    if dir.symlink_metadata().is_ok() && !dir.is_dir() {
+        let dir = short(&dir);
+        let message = format!("{dir} is not a directory: hooks keep their events in memory, if at all");
+        findings.push(Finding::fail(message, format!("mv {dir} {dir}.away")));
+    }
     for (index, (dir, pending)) in spool.pending_by_place().iter().enumerate() {
         if pending.dropped > 0 {
             let message = format!("{} dropped: the spool was full", counted(pending.dropped, "event"));
@@ -470,6 +492,8 @@ pub fn database(_: &CheckInput) -> Vec<Finding> {
             format!("the database is damaged: {verdict}"),
             "headspace down && headspace rebuild && headspace up",
         )],
+        // `files` says how to move away what is not a file.
+        Err(_) if store::check_regular(&path).is_err() => Vec::new(),
         Err(error) => vec![Finding::fail(format!("{error:#}"), "headspace down && headspace up")],
     }
 }

@@ -13,6 +13,7 @@ use headspace_hooks::client_settings::entry::{Call, role_of};
 use headspace_hooks::client_settings::{locate, merge};
 use headspace_platform::clock::WallClock;
 use headspace_platform::config;
+use headspace_platform::files;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,7 @@ fn check(row: &'static Row) -> Finding {
         });
     }
     let Some(file) = row.file() else { return Finding::ok(who) };
-    let text = std::fs::read_to_string(&file).unwrap_or_default();
+    let text = files::read_text(&file).unwrap_or_default();
     let problem = match row.registration {
         Registration::Plugin { source, .. } => plugin_problem(row, source, &who, &file, &text),
         _ => hook_file_problem(row, &who, &file, &text),
@@ -41,11 +42,10 @@ fn install_command(row: &Row) -> String {
     format!("headspace install --client {}", row.name)
 }
 
-/// Why install cannot add our hooks to the client's file: it has entries of others, and nobody can read it.
+/// Why install cannot put our hooks into the client's file: it cannot be read, or has entries of others that nobody understands.
 fn unreadable(row: &Row, who: &str) -> Option<Finding> {
-    let Registration::Groups { .. } = row.registration else { return None };
     let file = row.file()?;
-    let text = match std::fs::read_to_string(&file) {
+    let text = match files::read_text(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
         Err(error) => {
@@ -53,6 +53,8 @@ fn unreadable(row: &Row, who: &str) -> Option<Finding> {
             return Some(Finding::fail(message, format!("correct {}", short(&file))));
         }
     };
+    // A file of our own has no entries of others.
+    let Registration::Groups { .. } = row.registration else { return None };
     let fault = merge::find(&text, None).err()?;
     let place = format!("{}:{}:{}", short(&file), fault.line, fault.column);
     let fix = format!("correct it, then {}", install_command(row));
@@ -150,7 +152,7 @@ fn untrusted(row: &Row, file: &Path, entries: &[OurEntry]) -> usize {
     if row.name != codex::ROW.name {
         return 0;
     }
-    let consent = std::fs::read_to_string(row.directory().join("config.toml")).unwrap_or_default();
+    let consent = files::read_text(&row.directory().join("config.toml")).unwrap_or_default();
     // Where its directory is a link, the client may name what it links to.
     let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let trusted = |entry: &&OurEntry| {

@@ -6,6 +6,9 @@ use headspace_clients as clients;
 use headspace_clients::Client;
 use std::collections::HashSet;
 
+/// Silent processes that are listed.
+const LISTED: usize = 5;
+
 /// Five live, four reporting: which one does not report, and the likely reason.
 pub fn coverage(input: &CheckInput) -> Vec<Finding> {
     let live = clients::running();
@@ -19,8 +22,11 @@ pub fn coverage(input: &CheckInput) -> Vec<Finding> {
         return vec![Finding::ok(counts)];
     }
     let place = |client: &Client| client.cwd.as_ref().map_or("?".into(), |dir| short(dir));
-    let list: Vec<String> =
-        silent.iter().take(5).map(|client| format!("pid {} in {}", client.pid, place(client))).collect();
+    let mut list: Vec<String> =
+        silent.iter().take(LISTED).map(|client| format!("pid {} in {}", client.pid, place(client))).collect();
+    if let more @ 1.. = silent.len().saturating_sub(LISTED) {
+        list.push(format!("and {more} more"));
+    }
     // Without hooks it never reports, whatever is typed into it.
     let fix = if checks::is_installed(input) {
         "type something into it: it reports with its next event (unless it runs with --bare, in a folder that is not \

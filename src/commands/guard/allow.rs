@@ -46,7 +46,7 @@ pub fn run(args: &AllowArgs) -> Result<ExitCode> {
     say_what_it_would_do(command);
     let config_file = config::config_file();
     let (path, before, after) = if args.project || args.user {
-        let before = match std::fs::read_to_string(&config_file) {
+        let before = match headspace_platform::files::read_text(&config_file) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => {

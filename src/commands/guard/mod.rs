@@ -11,15 +11,20 @@ use headspace_guard::{
     Decision, GuardEnvironment, Verdict, allow_once, deadline, judge_with_steps, payload, permission_output,
     rules,
 };
+use headspace_hooks::client_settings::entry::Role;
+use headspace_hooks::client_settings::locate;
+use headspace_hooks::dialect::CLAUDE;
+use headspace_hooks::settings::sources::{FoundHook, Sources};
+use headspace_notify::alarm;
 use headspace_notify::guard_form::{Rendered, rendered};
+use headspace_notify::stdin::{self, Input};
 use headspace_platform::config;
 use headspace_platform::config::Config;
-use headspace_platform::control::stdin_readable_within;
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Judge tool calls before they run: check, explain, allow, list the rules
 #[derive(Debug, clap::Args)]
@@ -108,8 +113,6 @@ pub fn direct(mut args: impl Iterator<Item = std::ffi::OsString>) -> Option<Exit
 const CHECK_TIME_LIMIT: Duration = Duration::from_secs(2);
 /// A client that never closes the pipe must not hang the hook.
 const STDIN_READ_WITHIN: Duration = Duration::from_millis(1500);
-/// What a pipe holds at most, unless somebody enlarged it.
-const MAX_READ_BYTES: usize = 64 << 10;
 
 /// The environment of this process, and what is wrong with the configuration if it cannot be read. Rules stay on in
 /// that case: those that the user chose, as far as they can be found, otherwise the defaults.
@@ -122,7 +125,7 @@ fn hook(client: Option<&str>) -> ExitCode {
     let (environment, trouble) = environment();
     let row = client.map(headspace_clients::named);
     let form = row.map_or(GuardForm::Claude, |row| row.map_or(GuardForm::None, |row| row.guard));
-    let bytes = read_stdin(STDIN_READ_WITHIN);
+    let bytes = read_stdin();
     let bytes = match client {
         None => bytes,
         Some(_) => bytes.map(|bytes| headspace_clients::guard::payload(&bytes)),
@@ -154,7 +157,7 @@ fn hook(client: Option<&str>) -> ExitCode {
 fn check() -> ExitCode {
     let (mut environment, _) = environment();
     environment.time_limit = CHECK_TIME_LIMIT;
-    let bytes = read_stdin(STDIN_READ_WITHIN);
+    let bytes = read_stdin();
     let verdict =
         verdict_of(bytes.as_deref(), environment, |verdict| Some(format!("{}\n", as_json(verdict))));
     print(&as_json(&verdict));
@@ -179,32 +182,25 @@ fn verdict_of(
     std::panic::set_hook(Box::new(|_| {}));
     match bytes {
         Some(bytes) => deadline::judge(bytes, environment, render),
-        None => Verdict::unreadable(&environment, "input that did not end in time"),
+        None => Verdict::unreadable(&environment, "input that did not end in time, or is too long"),
     }
 }
 
-fn read_stdin(time_limit: Duration) -> Option<Vec<u8>> {
-    let end = Instant::now() + time_limit;
-    let mut bytes = Vec::new();
-    // Most payloads fit; every page that is touched costs, and a buffer of zeros touches them all.
-    let mut chunk = vec![0u8; 4 << 10];
-    let mut stdin = std::io::stdin().lock();
-    loop {
-        if !stdin_readable_within(end.saturating_duration_since(Instant::now())) {
-            return None;
-        }
-        match stdin.read(&mut chunk) {
-            Ok(0) => return Some(bytes),
-            Ok(count) => {
-                bytes.extend_from_slice(&chunk[..count]);
-                if count == chunk.len() {
-                    chunk.resize(MAX_READ_BYTES, 0);
-                }
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => return Some(bytes),
-        }
-    }
+/// The object as soon as it is complete, because standard input may stay open; what is not one, as a whole. `None`: it did not
+/// end in time, or is too long.
+fn read_stdin() -> Option<Vec<u8>> {
+    alarm::arm(STDIN_READ_WITHIN, None);
+    let bytes = match Input::read_after(&[]) {
+        Input::Object(payload) => Some(payload.object().to_vec()),
+        Input::Cut(bytes) => whole(bytes),
+        Input::Garbage(bytes) => whole(stdin::read_rest(bytes)),
+    };
+    alarm::disarm();
+    bytes
+}
+
+fn whole(bytes: Vec<u8>) -> Option<Vec<u8>> {
+    (bytes.len() < stdin::MAX_PAYLOAD && !alarm::late()).then_some(bytes)
 }
 
 impl GuardExplainArgs {
@@ -220,7 +216,8 @@ impl GuardExplainArgs {
 
 fn explain(args: &GuardExplainArgs) -> Result<ExitCode> {
     let (command, wants_json) = args.command();
-    let mut environment = GuardEnvironment::here(&Config::load()?);
+    let config = Config::load()?;
+    let mut environment = GuardEnvironment::here(&config);
     environment.time_limit = CHECK_TIME_LIMIT;
     let payload = match &args.input {
         Some(file) => call_in(file, args.tool.as_deref())?,
@@ -272,7 +269,20 @@ fn explain(args: &GuardExplainArgs) -> Result<ExitCode> {
             println!("              --once (the default), --project or --user");
         }
     }
+    say_if_off(&config);
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the guard would do is shown whether it is on or not: nobody may take the one for the other.
+fn say_if_off(config: &Config) {
+    let program = locate::program().ok();
+    let dir = std::env::current_dir().unwrap_or_default();
+    let asks = |hook: FoundHook<'_>| hook.entry.role(program.as_deref()) == Some(Role::Guard);
+    if !config.guard.enabled && !Sources::load(&CLAUDE, &dir).hooks().any(asks) {
+        println!(
+            "\nThe guard is off: Claude Code does not ask it here. `headspace install --guard` turns it on."
+        );
+    }
 }
 
 /// A label and its text; on a terminal the text continues below itself.
@@ -369,6 +379,7 @@ fn list(args: &RulesArgs) -> Result<ExitCode> {
         println!(
             "  \"guard\": {{ \"rules\": {{ \"git.discard\": \"ask\" }} }}    (\"on\", \"off\", \"ask\", \"deny\")"
         );
+        say_if_off(&config);
     }
     for problem in &problems {
         eprintln!("headspace: could not use a setting: {}", text::strip_control(problem));

@@ -100,7 +100,7 @@ fn read(row: &'static Row) -> Result<Vec<ReadFile>> {
 
 fn read_file(row: &Row, path: PathBuf) -> ReadFile {
     let nothing = |path: PathBuf, found| ReadFile { path, found, hooks: Vec::new(), faults: Vec::new() };
-    let Ok(text) = std::fs::read_to_string(&path) else {
+    let Ok(text) = headspace_platform::files::read_text(&path) else {
         let found = Path::new(&path).exists();
         return nothing(path, found);
     };

@@ -137,7 +137,7 @@ fn list_line(row: &Listed<'_>, matcher_columns: usize) -> String {
 }
 
 fn described(found: &FoundHook<'_>, width: usize) -> String {
-    let what = one_line(found.entry.what(), width);
+    let what = one_line(&found.entry.started(), width);
     match found.entry.kind() {
         "command" => what,
         kind => format!("{kind}: {what}"),

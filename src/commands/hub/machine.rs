@@ -2,6 +2,7 @@
 
 use crate::view::client;
 use anyhow::{Context, Result, bail};
+use headspace_core::json::serialize::to_text;
 use headspace_core::stamp::Stamp;
 use headspace_core::text;
 use headspace_core::text::numbers::{counted, duration};
@@ -51,7 +52,7 @@ pub fn join(args: &JoinArgs) -> Result<ExitCode> {
     });
     let mut hub = HubClient::new(url.clone(), None, ca.clone(), ANSWER_WITHIN);
     let answer =
-        hub.request("POST", "/v1/join", Some(&serde_json::to_vec(&body)?)).context("could not join")?;
+        hub.request("POST", "/v1/join", Some(to_text(&body)?.as_bytes())).context("could not join")?;
     if answer.status != 200 {
         bail!("could not join: {}", answer.message());
     }

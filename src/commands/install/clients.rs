@@ -9,6 +9,7 @@ use headspace_hooks::client_settings::document::Diagnostic;
 use headspace_hooks::client_settings::entry::{Call, Entry, Role, role_of};
 use headspace_hooks::client_settings::locate::Target;
 use headspace_hooks::client_settings::merge::{Desired, Event, Merged, Notify, Plan, find};
+use headspace_platform::files;
 use headspace_platform::process;
 use headspace_platform::usage::Usage;
 use serde_json::{Value, json};
@@ -39,7 +40,7 @@ pub fn is_found(row: &Row) -> bool {
 
 /// Whether a file of this client calls us.
 pub fn is_installed(row: &Row) -> bool {
-    let Some(text) = row.file().and_then(|file| std::fs::read_to_string(file).ok()) else { return false };
+    let Some(text) = row.file().and_then(|file| files::read_text(&file).ok()) else { return false };
     match row.registration {
         Registration::DropIn { .. } => is_our_drop_in(&text),
         Registration::Plugin { .. } => is_our_plugin(&text),
@@ -213,7 +214,7 @@ fn edit(row: &'static Row, program: &str, guard: bool) -> Result<PendingEdit> {
 /// Whether the file of our own calls the guard.
 fn has_guard(row: &Row) -> bool {
     let Registration::DropIn { .. } = row.registration else { return false };
-    let text = row.file().and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
+    let text = row.file().and_then(|file| files::read_text(&file).ok()).unwrap_or_default();
     is_our_drop_in(&text) && drop_in_roles(&text).contains(&Some(Role::Guard))
 }
 

@@ -24,7 +24,7 @@ use std::time::Duration;
     after_help = "Examples:\n  headspace open\n  headspace open fix-auth         # the card of one agent\n  headspace open --phone          # a QR code for the phone\n  headspace open --phone --off    # undo it\n  headspace open --unlock         # a page that can answer"
 )]
 pub struct OpenArgs {
-    /// The agent whose card to open: id, or the beginning of a name, project or session id
+    /// The agent whose card to open: id, name as `status` shows it, or the beginning of a name, project or session id
     agent: Option<String>,
     /// Only print the link
     #[arg(long)]
@@ -63,7 +63,7 @@ pub fn run(args: &OpenArgs) -> Result<ExitCode> {
         client.post("/api/login-code", &json!({})).context("could not open the dashboard")?;
     let url = client.dashboard_url();
     if let Some(stranger) = local::stranger_at(&url) {
-        bail!("could not open the dashboard: {stranger}; choose another port: \"port\" in config.jsonc");
+        bail!("could not open the dashboard: {stranger}; {}", config::other_port());
     }
     let unlock = if args.unlock {
         let answer = client.post::<UnlockCode>("/api/answer/code", &json!({}));

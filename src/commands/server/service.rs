@@ -71,7 +71,7 @@ fn install() -> Result<ExitCode> {
         );
     }
     let unit = manager.unit();
-    if let Ok(text) = fs::read_to_string(&unit)
+    if let Ok(text) = files::read_text(&unit)
         && !text.contains(MARK)
     {
         bail!("could not write {}: a unit that headspace did not write is there", unit.display());
@@ -106,7 +106,7 @@ fn install() -> Result<ExitCode> {
 fn uninstall() -> Result<ExitCode> {
     let manager = Manager::find()?;
     let unit = manager.unit();
-    match fs::read_to_string(&unit) {
+    match files::read_text(&unit) {
         Ok(text) if text.contains(MARK) => {
             manager.stop()?;
             fs::remove_file(&unit)?;

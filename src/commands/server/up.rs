@@ -174,7 +174,7 @@ fn copy_to_local_bin(program: &Path) -> Result<PathBuf> {
     let dir = config::home().join(".local").join("bin");
     let place = dir.join(program.file_name().unwrap_or_default());
     let bytes = fs::read(program).context("could not read this program")?;
-    if fs::read(&place).ok().as_deref() != Some(&bytes[..]) {
+    if files::read_up_to(&place, bytes.len() as u64).ok().as_deref() != Some(&bytes[..]) {
         fs::create_dir_all(&dir)?;
         files::replace_executable(&place, &bytes)
             .with_context(|| format!("could not copy this program to {}", place.display()))?;
@@ -239,13 +239,14 @@ fn open_log() -> Result<std::fs::File> {
     options.create(true).append(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(&path).with_context(|| format!("could not open the log {}", path.display()))
+    files::open_regular(&path, &mut options)
+        .with_context(|| format!("could not open the log {}", path.display()))
 }
 
 /// The last line of the server's log: why it ended.
 fn last_words(child: &mut Child, status: &str) -> String {
     let _ = child.wait();
-    let log = fs::read(log_file()).unwrap_or_default();
+    let log = files::read(&log_file()).unwrap_or_default();
     let log = String::from_utf8_lossy(&log);
     let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let last = last.trim_start_matches("headspace: ");

@@ -80,6 +80,8 @@ pub struct Dialog {
     step: Step,
     choice: Choice,
     pub agent_id: AgentId,
+    /// What the agent is called, for prompts about no ask.
+    title: String,
     /// The ask, followed by the asks that are identical to it.
     pub asks: Vec<Pending>,
     together: bool,
@@ -134,24 +136,25 @@ impl Dialog {
             Choice::Deny | Choice::KeepPlanning => Step::Message,
             _ => Step::Sure,
         };
-        Ok(Dialog { asks, ..Dialog::begin(step, choice, agent.id) })
+        Ok(Dialog { asks, ..Dialog::begin(step, choice, agent) })
     }
 
     pub fn reply(agent: &AgentView) -> Dialog {
-        Dialog::begin(Step::Prompt, Choice::Allow, agent.id)
+        Dialog::begin(Step::Prompt, Choice::Allow, agent)
     }
 
     pub fn stop(agent: &AgentView) -> Dialog {
         let ask = answerable(agent).filter(|ask| ask.answer.can().contains(&Choice::Stop));
         let asks = ask.map(|ask| Pending::new(agent, ask)).into_iter().collect();
-        Dialog { asks, ..Dialog::begin(Step::Stop, Choice::Stop, agent.id) }
+        Dialog { asks, ..Dialog::begin(Step::Stop, Choice::Stop, agent) }
     }
 
-    fn begin(step: Step, choice: Choice, agent_id: AgentId) -> Dialog {
+    fn begin(step: Step, choice: Choice, agent: &AgentView) -> Dialog {
         Dialog {
             step,
             choice,
-            agent_id,
+            agent_id: agent.id,
+            title: one_line(&agent.title(), 40),
             asks: Vec::new(),
             together: false,
             input: String::new(),
@@ -233,11 +236,14 @@ impl Dialog {
                 let words = question.map_or(String::new(), |question| one_line(&question.question, 60));
                 format!("{words} {how}, Enter: {typed}")
             }
-            Step::Prompt => format!("next prompt (Enter sends, Esc cancels): {typed}"),
+            Step::Prompt => format!("next prompt for {} (Enter sends, Esc cancels): {typed}", self.title),
             Step::Special => {
-                "it begins with ! / # or @ and is more than a prompt. Send it? y yes · n no".to_owned()
+                let title = &self.title;
+                format!(
+                    "it begins with ! / # or @ and is more than a prompt. Send it to {title}? y yes · n no"
+                )
             }
-            Step::Stop => "stop what it is doing? y yes · n no".to_owned(),
+            Step::Stop => format!("stop what {} is doing? y yes · n no", self.title),
         }
     }
 
@@ -532,6 +538,8 @@ mod tests {
         };
         assert_eq!(sent(press(&mut Dialog::reply(&idle), "go on⏎")), ("go on".to_owned(), false));
         let mut dialog = Dialog::reply(&idle);
+        assert!(dialog.prompt().starts_with("next prompt for n1 ("), "{}", dialog.prompt());
+        assert_eq!(Dialog::stop(&idle).prompt(), "stop what n1 is doing? y yes · n no");
         assert!(matches!(press(&mut dialog, "!ls⏎"), Outcome::Open));
         assert_eq!(sent(press(&mut dialog, "y")), ("!ls".to_owned(), true));
         assert!(matches!(press(&mut Dialog::stop(&idle), "y"), Outcome::Decided(Decision::Stop { .. })));

@@ -4,7 +4,7 @@ use crate::commands::top::app::{KEYS, Page, TopState};
 use crate::commands::top::decide;
 use crate::view::board;
 use crate::view::card::{Card, CardLine, Tone};
-use crate::view::columns::{fit, pad, width, wrap};
+use crate::view::columns::{fit, fit_middle, pad, width, wrap};
 use crate::view::timeline;
 use crate::view::timeline::CallState;
 use headspace_core::model::{AgentId, AgentView, Choice, Group, Row};
@@ -27,9 +27,10 @@ const TALL: u16 = 16;
 
 pub fn screen(frame: &mut Frame, app: &mut TopState) {
     let now = Stamp::now();
+    let (foot_lines, foot_style) = footer(frame.area(), app, now);
+    let foot_height = Constraint::Length(foot_lines.len() as u16);
     let [head, body, foot] =
-        Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)])
-            .areas(frame.area());
+        Layout::vertical([Constraint::Length(1), Constraint::Min(1), foot_height]).areas(frame.area());
     header(frame, head, app);
     app.drawn.preview = Rect::default();
     if app.zoom && app.selected_agent().is_some() {
@@ -47,9 +48,10 @@ pub fn screen(frame: &mut Frame, app: &mut TopState) {
     } else {
         list(frame, body, app, now);
     }
-    footer(frame, foot, app, now);
+    let foot_lines: Vec<Line> = foot_lines.iter().map(|line| Line::raw(format!(" {line}"))).collect();
+    frame.render_widget(Paragraph::new(foot_lines).style(foot_style), foot);
     if app.help {
-        help(frame, app.hub);
+        help(frame, app);
     }
 }
 
@@ -153,9 +155,8 @@ fn lines_of(row: &Row, selected: bool, columns: usize) -> Vec<Line<'static>> {
         ])
         .style(base),
     ];
-    let about = if row.summary.about.is_empty() { &row.summary.label } else { &row.summary.about };
     let about_style = if row.group == Group::NeedsYou { mark } else { faint() };
-    let about = pad(about, columns.saturating_sub(4));
+    let about = pad(row.words(), columns.saturating_sub(4));
     lines.push(Line::from(vec![Span::raw("   "), Span::styled(about, about_style)]).style(base));
     for subagent in &row.subagents {
         let style = if subagent.asks { color(Group::NeedsYou) } else { faint() };
@@ -223,6 +224,8 @@ fn page_of(agent: &AgentView, app: &TopState, now: Stamp, columns: usize) -> Vec
             card.changed_files(&app.preview.changes);
             card.blank();
             card.conversation(&app.preview.turns);
+            card.blank();
+            card.doing(agent, &app.preview.events);
         }
         Page::Changes => {
             card.changed_files(&app.preview.changes);
@@ -286,8 +289,11 @@ fn event_lines(app: &TopState, columns: usize) -> Vec<Line<'static>> {
         .collect()
 }
 
-/// The keys that work here, or a message about what has just happened.
-fn footer(frame: &mut Frame, area: Rect, app: &TopState, now: Stamp) {
+/// Lines of the footer: a message says at its end what to do, and a person sees the end of what they type.
+const FOOTER_LINES: usize = 4;
+
+/// The keys that work here, or what has just happened, on as many lines as it takes.
+fn footer(area: Rect, app: &TopState, now: Stamp) -> (Vec<String>, Style) {
     let (text, style) = if let Some(message) = &app.message {
         (message.clone(), color(Group::Error))
     } else if let Some(dialog) = &app.dialog {
@@ -295,7 +301,7 @@ fn footer(frame: &mut Frame, area: Rect, app: &TopState, now: Stamp) {
     } else if app.typing {
         ("type to filter · Enter keeps it · Esc clears it".to_owned(), faint())
     } else if app.help {
-        ("Esc closes the help".to_owned(), faint())
+        ("Esc closes the help · j k scroll".to_owned(), faint())
     } else if app.away {
         let why = if app.hub {
             "hub away, showing what was last known; `headspace hub status` says why"
@@ -331,8 +337,15 @@ fn footer(frame: &mut Frame, area: Rect, app: &TopState, now: Stamp) {
         let fits = width(&keys) + width(&last) + 2 <= usize::from(area.width);
         (if fits { keys + &last } else { keys }, faint())
     };
-    let text = fit(&text, usize::from(area.width).saturating_sub(2));
-    frame.render_widget(Line::styled(format!(" {text}"), style), area);
+    let columns = usize::from(area.width).saturating_sub(2);
+    let most = FOOTER_LINES.min(usize::from(area.height) / 3).max(1);
+    let mut lines = wrap(&text, columns);
+    if lines.len() > most {
+        // Cut in the middle: the beginning says what it is about, the end what to do, or what was typed last.
+        lines = wrap(&fit_middle(&text, columns * most - most), columns);
+        lines.truncate(most);
+    }
+    (lines, style)
 }
 
 fn asks(app: &TopState) -> bool {
@@ -363,7 +376,34 @@ fn keys_that_fit(keys: &[&str], columns: usize) -> String {
     line
 }
 
-fn help(frame: &mut Frame, hub: bool) {
+/// The table of keys, over the board. What does not fit is scrolled to.
+fn help(frame: &mut Frame, app: &mut TopState) {
+    let area = frame.area();
+    let lines = help_lines(app.hub, usize::from(area.width).saturating_sub(2));
+    let columns = lines.iter().map(|line| width(line)).max().unwrap_or(0) as u16 + 2;
+    let (columns, height) = (columns.min(area.width), (lines.len() as u16 + 2).min(area.height));
+    let page = usize::from(height.saturating_sub(2));
+    let most = lines.len().saturating_sub(page);
+    (app.drawn.help_page, app.help_from) = (page, app.help_from.min(most));
+    let below = most - app.help_from;
+    let hint = if below > 0 { format!(" ▼{below} ") } else { String::new() };
+    let shown: Vec<Line> = lines.into_iter().skip(app.help_from).take(page).map(Line::raw).collect();
+    let place = Rect { x: (area.width - columns) / 2, y: (area.height - height) / 2, width: columns, height };
+    // The right half of a wide character is under the border: the terminal would draw the character over it.
+    for y in place.y..place.y + place.height {
+        if let Some(left) = place.x.checked_sub(1).and_then(|x| frame.buffer_mut().cell_mut((x, y)))
+            && width(left.symbol()) > 1
+        {
+            left.set_symbol(" ");
+        }
+    }
+    frame.render_widget(Clear, place);
+    let block = Block::bordered().title(" keys ").title_bottom(Line::raw(hint).right_aligned());
+    frame.render_widget(Paragraph::new(shown).block(block), place);
+}
+
+/// The keys and what they do; a description that is too long continues below itself.
+fn help_lines(hub: bool, columns: usize) -> Vec<String> {
     let mut rows: Vec<(String, &str)> = Vec::new();
     for (_, key, _, what) in KEYS.iter().filter(|(.., action, _)| !hub || action.works_on_a_hub()) {
         match rows.last_mut().filter(|_| what.is_empty()) {
@@ -372,13 +412,68 @@ fn help(frame: &mut Frame, hub: bool) {
         }
     }
     let widest = rows.iter().map(|(keys, _)| width(keys)).max().unwrap_or(0);
-    let lines: Vec<String> =
-        rows.iter().map(|(keys, what)| format!(" {} {what} ", pad(keys, widest))).collect();
-    let area = frame.area();
-    let columns = lines.iter().map(|line| width(line)).max().unwrap_or(0) as u16 + 2;
-    let (columns, height) = (columns.min(area.width), (lines.len() as u16 + 2).min(area.height));
-    let lines: Vec<Line> = lines.into_iter().map(Line::raw).collect();
-    let place = Rect { x: (area.width - columns) / 2, y: (area.height - height) / 2, width: columns, height };
-    frame.render_widget(Clear, place);
-    frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" keys ")), place);
+    let room = columns.saturating_sub(widest + 3);
+    let described = |(keys, what): &(String, &str)| -> Vec<String> {
+        let described = wrap(what, room).into_iter().enumerate();
+        described
+            .map(|(at, line)| format!(" {} {line} ", pad(if at == 0 { keys } else { "" }, widest)))
+            .collect()
+    };
+    rows.iter().flat_map(described).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::top::feed::News;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    fn drawn(app: &mut TopState, columns: u16, lines: u16) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(columns, lines)).unwrap();
+        terminal.draw(|frame| screen(frame, app)).unwrap();
+        let buffer = terminal.backend().buffer();
+        (0..lines)
+            .map(|y| (0..columns).map(|x| buffer.cell((x, y)).map_or("", |cell| cell.symbol())).collect())
+            .collect()
+    }
+
+    #[test]
+    fn the_help_is_whole_in_every_size() {
+        for (columns, lines) in [(40, 24), (40, 8), (80, 24), (80, 8), (120, 50)] {
+            let mut app = TopState::new(false);
+            app.help = true;
+            let mut read = String::new();
+            loop {
+                let shown = drawn(&mut app, columns, lines);
+                for line in shown.iter().filter(|line| line.contains('│')) {
+                    let inside = line.split('│').nth(1).unwrap_or_default();
+                    read += &format!(" {}", inside.trim());
+                }
+                if !shown.iter().any(|line| line.contains('▼')) {
+                    break;
+                }
+                app.help_from += app.drawn.help_page;
+            }
+            let read = read.split_whitespace().collect::<Vec<_>>().join(" ");
+            app.help_from = usize::MAX;
+            assert!(drawn(&mut app, columns, lines).join("").contains("quit"));
+            for word in ["jump to the agent that has waited", "withdraw all keys", "q quit"] {
+                assert!(read.contains(word), "{columns}×{lines}: {word}\n{read}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_message_is_shown_to_its_end() {
+        let why = "could not: this ask can be answered only in its own terminal, because answering is off; \
+                   `headspace answer on` switches it on";
+        for columns in [40, 80, 120] {
+            let mut app = TopState::new(false);
+            app.take(News::Said(why.into()));
+            let shown = drawn(&mut app, columns, 24).join(" ");
+            let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(shown.ends_with("`headspace answer on` switches it on"), "{columns}: {shown}");
+        }
+    }
 }

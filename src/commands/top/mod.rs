@@ -20,7 +20,7 @@ use ratatui::crossterm::event::{self, DisableMouseCapture, EnableMouseCapture};
 use ratatui::crossterm::execute;
 use std::io::IsTerminal;
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 /// Watch the agents live in the terminal
@@ -110,16 +110,27 @@ fn perform(effect: Effect, app: &mut TopState, feed: &Feed) {
         Effect::Preview(agent) => feed.preview(agent),
         Effect::Decide(decision) => feed.surface.decide(*decision),
         Effect::LockAnswering => feed.surface.lock(),
-        Effect::OpenDashboard => {
-            let opened = std::env::current_exe().and_then(|exe| {
-                Command::new(exe)
-                    .arg("open")
-                    .stdin(Stdio::null())
-                    .stdout(Stdio::null())
-                    .stderr(Stdio::null())
-                    .spawn()
-            });
-            app.message = opened.err().map(|error| format!("could not open the dashboard: {error}"));
-        }
+        Effect::OpenDashboard => open_dashboard(feed.keyboard()),
     }
+}
+
+/// Runs `headspace open`, in a thread because a browser takes its time, and tells what it printed: without a browser, that
+/// is the link.
+fn open_dashboard(news: Sender<News>) {
+    std::thread::spawn(move || {
+        let output = std::env::current_exe()
+            .and_then(|exe| Command::new(exe).arg("open").stdin(Stdio::null()).output());
+        let message = match output {
+            Ok(output) => {
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+                match (output.status.success(), text(&output.stdout)) {
+                    (true, link) if link.starts_with("http") => format!("no browser here; open {link}"),
+                    (true, said) => said,
+                    (false, _) => text(&output.stderr).trim_start_matches("headspace: ").to_owned(),
+                }
+            }
+            Err(error) => format!("could not open the dashboard: {error}"),
+        };
+        let _ = news.send(News::Said(message));
+    });
 }

@@ -59,6 +59,42 @@ test('a row says its project at 360 px', async () => {
   await page.context().close();
 });
 
+test('no word is too long for a card', async () => {
+  const word = '/home/somebody/.config/headspace/'.repeat(8).replaceAll('/', '_');
+  const options = [{ label: word, description: word }, { label: 'no', description: 'x' }];
+  const asks = {
+    permission: ['Bash', { command: `rm ${word}`, description: word }], tool: ['mcp__x__y', { [word]: word }], write: ['Write', { file_path: `/srv/${word}`, content: word }],
+    question: ['AskUserQuestion', { questions: [{ question: word, header: word, options }] }], plan: ['ExitPlanMode', { plan: `# ${word}\n\n\`${word}\`` }],
+  };
+  const page = await open(browser, server.url, PHONE);
+  await page.route('**/api/interactions/*/guard', (route) => route.fulfill({ json: { verdict: 'ask', reason: `because of ${word}`, rule: word } }));
+  for (const [kind, [tool_name, tool_input]] of Object.entries(asks)) {
+    const session = `long-${kind}`;
+    await server.working(session, word, { session_title: `${kind} ${word}` });
+    const { agent_id: id } = await server.hook('permission-request', session, { tool_name, tool_input });
+    await page.goto(`${server.url}/#/agents/${id}`);
+    await page.locator('.card').waitFor();
+    if (kind === 'permission') await shows(page, '.guard', 'because of');
+    const wide = await page.locator('.detail').evaluate((detail) => [detail, ...detail.querySelectorAll('.card, .card *, header, header *')].filter((node) => node.checkVisibility() && !node.closest('.diff, .md pre') && node.getBoundingClientRect().right > innerWidth + 0.5).map((node) => `${node.tagName}.${node.className}`));
+    assert.deepEqual(wide, [], kind);
+    await server.hook('session-end', session, { reason: 'other' });
+  }
+  await page.context().close();
+});
+
+test('the event log says when and who at 360 px', async () => {
+  const page = await open(browser, `${server.url}/#/logging`, PHONE);
+  const first = page.locator('#logging .log li', { hasText: 'npm test' }).first();
+  for (const part of ['time', '.title', '.who', '.ask']) {
+    await until(`${part} on the screen`, async () => {
+      const box = await first.locator(part).boundingBox();
+      return box && box.width > 20 && box.x + box.width <= 360;
+    });
+  }
+  await becomes(() => first.locator('.who').textContent(), /shop/);
+  await page.context().close();
+});
+
 test('a person is told in words what to do, a program in JSON', async () => {
   const page = await browser.newPage();
   for (const [path, status, words] of [['/login', 400, 'This page needs a link'], ['/login?code=nonsense', 403, 'This link does not work any more'], ['/nowhere', 404, 'There is nothing here'], ['/api/agents/999', 404, 'There is nothing here']]) {

@@ -205,6 +205,41 @@ test('rows at 360 px name the project', async () => {
   await phone.context().close();
 });
 
+test('a very long branch or name gives way to the other chips', async (t) => {
+  const own = await Server.start();
+  t.after(() => own.end());
+  const long = 'feature/PROJ-12345-a-very-long-branch-name-that-somebody-made-with-a-generator-and-never-shortened';
+  await own.working('alpha', 'go', { session_title: long, host: 'laptop', host_id: 'id-l' });
+  await own.working('beta', 'go', { session_title: 'Short', host: 'tower', host_id: 'id-t' });
+  for (const width of [1400, 800, 360]) {
+    const fresh = await open(browser, own.url, { viewport: { width, height: 740 } });
+    const chips = row(fresh, 'feature').locator('.who > .chip:not(.branch)');
+    await row(fresh, 'feature').locator('.project').waitFor();
+    await until('whole chips', async () => (await chips.evaluateAll((all) => all.filter((chip) => chip.checkVisibility()).map((chip) => chip.scrollWidth <= chip.clientWidth))).every(Boolean), 2000);
+    await becomes(() => chips.evaluateAll((all) => all.filter((chip) => chip.checkVisibility()).map((chip) => chip.textContent)), width === 360 ? ['alpha'] : ['alpha', 'laptop'], `${width}`);
+    await fresh.context().close();
+  }
+});
+
+test('an agent that says no machine is on this one', async (t) => {
+  const own = await Server.start();
+  t.after(() => own.end());
+  await own.working('alpha', 'go', { session_title: 'Alpha' });
+  const { agent_id: id } = await own.hook('stop', 'curl', { cwd: '/tmp' });
+  const fresh = await open(browser, own.url);
+  // As its own hooks say it: here, and with a name.
+  await fresh.route(({ pathname }) => pathname === '/api/agents', async (route) => {
+    const answer = await (await route.fetch()).json();
+    for (const agent of answer.agents) if (agent.id !== id) agent.host = 'this-box';
+    await route.fulfill({ json: answer });
+  });
+  await fresh.reload();
+  await fresh.locator('.agent').nth(1).waitFor();
+  await becomes(() => fresh.locator('#list .who').evaluateAll((all) => all.map((who) => [...who.querySelectorAll('.chip')].filter((chip) => chip.checkVisibility()).map((chip) => chip.textContent)).flat()), ['alpha']);
+  await becomes(() => row(fresh, 'tmp').locator('.row > .ask').textContent(), '', 'a directory is no message');
+  await fresh.context().close();
+});
+
 test('a browser notification comes once per question, when wanted and not looking', async () => {
   const context = await browser.newContext({ permissions: ['notifications'] });
   const away = await context.newPage();

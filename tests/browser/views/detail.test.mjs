@@ -99,6 +99,19 @@ test('the conversation reads from top to foot, with the calls between and the ne
   await page.locator('.segment').getByText('timeline').click();
 });
 
+test('what a person asked of the agent is said, locked or not', async () => {
+  const own = await open(browser, server.url);
+  await own.route(({ pathname }) => pathname === '/api/agents', async (route) => {
+    const answer = await (await route.fetch()).json();
+    for (const agent of answer.agents) agent.summary.pending = 'Stop requested · 1 prompt waits';
+    await route.fulfill({ json: answer });
+  });
+  await own.reload();
+  await row(own, 'Login').locator('.row').click();
+  await becomes(() => own.locator('.pending').textContent(), 'Stop requested · 1 prompt waits');
+  await own.context().close();
+});
+
 test('the resume command is copied for the right directory and session', async () => {
   await page.getByRole('button', { name: 'Resume command' }).click();
   await until('the copy', async () => (await page.evaluate(() => navigator.clipboard.readText())) === `cd /srv/${S} && claude --resume ${S}`);

@@ -126,7 +126,7 @@ test('a session is exported as Markdown and as JSON', async () => {
   const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Export' }).click()]);
   assert.match(file.suggestedFilename(), /^headspace-api-api\.md$/);
   const text = await (await fetch(`${server.url}/api/agents/${id}/export`)).text();
-  assert.match(text, /^# Leaks\n/);
+  assert.match(text, /^# api · Leaks\n/);
   assert.ok(text.indexOf('cookie <b>jar</b>') < text.indexOf('set twice'));
   const json = await (await fetch(`${server.url}/api/agents/${id}/export?format=json`)).json();
   assert.equal(json.complete, true);

@@ -116,6 +116,8 @@ pub struct TopState {
     pub filter: String,
     pub typing: bool,
     pub help: bool,
+    /// The first visible line of the help.
+    pub help_from: usize,
     pub show_all: bool,
     pub by_project: bool,
     pub page: Page,
@@ -167,6 +169,8 @@ pub struct Drawn {
     /// The first visible line of the preview, and the largest value it can have.
     pub preview_from: usize,
     pub preview_most: usize,
+    /// The visible lines of the help.
+    pub help_page: usize,
 }
 
 /// Lines that one key or one turn of the wheel scrolls.
@@ -241,7 +245,7 @@ impl TopState {
             News::Input(Event::Mouse(mouse)) => match mouse.kind {
                 MouseEventKind::ScrollDown => self.wheel(1, Position::new(mouse.column, mouse.row)),
                 MouseEventKind::ScrollUp => self.wheel(-1, Position::new(mouse.column, mouse.row)),
-                MouseEventKind::Down(MouseButton::Left) if self.dialog.is_none() => {
+                MouseEventKind::Down(MouseButton::Left) if self.dialog.is_none() && !self.help => {
                     let in_preview = self.drawn.preview.contains(Position::new(mouse.column, mouse.row));
                     let hit = self.drawn.rows.iter().find(|(row, _)| *row == mouse.row);
                     if let Some((_, id)) = hit.filter(|_| !in_preview) {
@@ -323,7 +327,7 @@ impl TopState {
         let Some((_, _, action, _)) = KEYS.iter().find(|(codes, ..)| codes.contains(&key.code)) else {
             return Vec::new();
         };
-        if self.hub && !action.works_on_a_hub() {
+        if self.hub && !self.help && !action.works_on_a_hub() {
             self.message =
                 Some("not from a team's board: do it on the machine that the agent runs on".into());
             return self.settle();
@@ -334,6 +338,9 @@ impl TopState {
     }
 
     fn act(&mut self, action: KeyAction) -> Vec<Effect> {
+        if self.help {
+            return self.act_on_help(action);
+        }
         match action {
             KeyAction::Down => self.step(1),
             KeyAction::Up => self.step(-1),
@@ -380,12 +387,34 @@ impl TopState {
             KeyAction::Filter => self.typing = true,
             KeyAction::Sort => self.by_project = !self.by_project,
             KeyAction::All => self.show_all = !self.show_all,
-            KeyAction::Help => self.help = !self.help,
-            KeyAction::Back if self.help || self.zoom => (self.help, self.zoom) = (false, false),
+            KeyAction::Help => (self.help, self.help_from) = (true, 0),
+            KeyAction::Back if self.zoom => self.zoom = false,
             KeyAction::Back => self.filter.clear(),
             KeyAction::Quit => return vec![Effect::Quit],
         }
         Vec::new()
+    }
+
+    /// While the help covers the board, keys move the help: what they would do behind it, nobody sees.
+    fn act_on_help(&mut self, action: KeyAction) -> Vec<Effect> {
+        let page = self.drawn.help_page.max(1).cast_signed();
+        match action {
+            KeyAction::Quit => return vec![Effect::Quit],
+            KeyAction::Help | KeyAction::Back => self.help = false,
+            KeyAction::Down | KeyAction::ScrollDown => self.scroll_help(1),
+            KeyAction::Up | KeyAction::ScrollUp => self.scroll_help(-1),
+            KeyAction::PageDown => self.scroll_help(page),
+            KeyAction::PageUp => self.scroll_help(-page),
+            KeyAction::First => self.help_from = 0,
+            KeyAction::Last => self.help_from = usize::MAX,
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// Where the help ends is known when it is drawn, and several keys may come before that.
+    fn scroll_help(&mut self, by: isize) {
+        self.help_from = self.help_from.saturating_add_signed(by);
     }
 
     /// Begins a decision about the selected agent, unless its ask has only just appeared.
@@ -425,7 +454,9 @@ impl TopState {
 
     /// The wheel scrolls whatever is under the pointer.
     fn wheel(&mut self, by: isize, at: Position) {
-        if self.drawn.preview.contains(at) {
+        if self.help {
+            self.scroll_help(by * SCROLL_LINES);
+        } else if self.drawn.preview.contains(at) {
             self.scroll(by * SCROLL_LINES);
         } else {
             self.step(by);
@@ -461,99 +492,4 @@ impl TopState {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn agent(id: i64, group: &str, name: &str) -> AgentView {
-        let stamp = headspace_core::stamp::Stamp(id);
-        serde_json::from_value(json!({
-            "id": id, "session_id": format!("s{id}"), "sessions": [], "name": name, "state": "idle", "status": "idle",
-            "group": group, "unseen": false, "stale": false, "headless": false, "started_at": stamp,
-            "last_active_at": stamp, "background": [], "interactions": [], "subagents": [], "turn_count": 0,
-            "source": "hook", "source_at": stamp, "confidence": "high",
-        }))
-        .unwrap()
-    }
-
-    fn press(app: &mut TopState, code: KeyCode) -> Vec<Effect> {
-        app.take(News::Input(Event::Key(KeyEvent::from(code))))
-    }
-
-    #[test]
-    fn the_selection_follows_the_agent_not_the_row() {
-        let mut app = TopState::new(false);
-        app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "idle", "two")]));
-        app.selected = Some(1.into());
-        app.take(News::Agent(Box::new(agent(2, "needs_you", "two"))));
-        assert_eq!(app.order().rows[0].id, 2);
-        assert_eq!(app.selected, Some(1.into()));
-    }
-
-    #[test]
-    fn a_filter_narrows_the_list_and_escape_clears_it() {
-        let mut app = TopState::new(false);
-        app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "idle", "two")]));
-        for key in [KeyCode::Char('/'), KeyCode::Char('t'), KeyCode::Char('w'), KeyCode::Enter] {
-            press(&mut app, key);
-        }
-        assert_eq!((app.order().rows.len(), app.selected), (1, Some(2.into())));
-        press(&mut app, KeyCode::Esc);
-        assert_eq!(app.order().rows.len(), 2);
-    }
-
-    #[test]
-    fn n_cycles_through_the_waiting_agents_and_says_when_there_is_none() {
-        let mut app = TopState::new(false);
-        app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "needs_you", "two")]));
-        app.selected = Some(1.into());
-        let effects = press(&mut app, KeyCode::Char('n'));
-        assert!(matches!(&effects[0], Effect::Jump(agent) if agent.id == 2));
-        let third = agent(3, "needs_you", "three");
-        app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "needs_you", "two"), third]));
-        for expected in [3, 2, 3] {
-            let effects = press(&mut app, KeyCode::Char('n'));
-            assert!(matches!(&effects[0], Effect::Jump(agent) if agent.id == expected), "{expected}");
-        }
-        app.take(News::Agents(vec![agent(1, "idle", "one")]));
-        press(&mut app, KeyCode::Char('n'));
-        assert_eq!(app.message.as_deref(), Some("no agent needs you"));
-    }
-
-    #[test]
-    fn pages_and_the_preview_scroll_within_their_bounds() {
-        let mut app = TopState::new(false);
-        app.take(News::Agents((1..=60).map(|id| agent(id, "idle", "one")).collect()));
-        app.drawn.page = 10;
-        assert_eq!(app.position(), "1/60");
-        press(&mut app, KeyCode::PageDown);
-        assert_eq!(app.position(), "11/60");
-        press(&mut app, KeyCode::PageUp);
-        press(&mut app, KeyCode::PageUp);
-        assert_eq!(app.position(), "1/60");
-        app.drawn.preview_most = 4;
-        press(&mut app, KeyCode::Char('J'));
-        press(&mut app, KeyCode::Char('J'));
-        assert_eq!(app.preview_from, Some(4));
-        press(&mut app, KeyCode::Char('j'));
-        assert_eq!(app.preview_from, None, "another agent's preview begins where it matters");
-    }
-
-    #[test]
-    fn without_a_server_the_stored_agents_are_shown() {
-        let mut app = TopState::new(false);
-        app.take(News::Away { stored: vec![agent(1, "idle", "one")] });
-        assert_eq!((app.away, app.order().rows.len()), (true, 1));
-        app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "idle", "two")]));
-        app.take(News::Away { stored: Vec::new() });
-        assert_eq!((app.away, app.order().rows.len()), (true, 2));
-    }
-
-    #[test]
-    fn every_key_has_one_meaning() {
-        let codes: Vec<_> = KEYS.iter().flat_map(|(codes, ..)| codes.iter()).collect();
-        for code in &codes {
-            assert_eq!(codes.iter().filter(|other| other == &code).count(), 1, "{code:?}");
-        }
-    }
-}
+mod tests;

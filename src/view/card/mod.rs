@@ -3,12 +3,15 @@
 //! character that a terminal would interpret.
 
 use crate::view::columns::{fit, fit_middle, width, wrap, wrap_code};
+use crate::view::timeline;
 use headspace_core::changes::{Changes, FileChange, relative};
-use headspace_core::model::{Actor, AgentView, Choice, Group, Intent, InteractionKind, InteractionView};
+use headspace_core::model::{
+    Actor, AgentView, Choice, Group, Intent, InteractionKind, InteractionView, STOP_REQUESTED, Status,
+};
 use headspace_core::stamp::Stamp;
 use headspace_core::text::numbers::{counted, duration, thousands};
 use headspace_core::text::one_line;
-use headspace_core::wire::StoredTurn;
+use headspace_core::wire::{StoredEvent, StoredTurn};
 use headspace_platform::clock::local_clock;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -126,12 +129,27 @@ impl Card {
         }
     }
 
-    /// All open asks, each in full.
+    /// All open asks, each in full, after what a person has asked of the agent and it has not done yet.
     pub fn asks(&mut self, agent: &AgentView, guard: &GuardWords) {
+        self.pending(agent);
         for open in &agent.interactions {
             self.ask(agent, open, guard.get(&open.id).map(String::as_str));
             self.blank();
         }
+    }
+
+    fn pending(&mut self, agent: &AgentView) {
+        if agent.pending().is_none() {
+            return;
+        }
+        if agent.stop_requested.is_some() {
+            self.prose(&format!("{STOP_REQUESTED}: its next tool call is denied"), Tone::Bold, 0);
+        }
+        for reply in &agent.replies {
+            let why = reply.why.as_ref().map_or(String::new(), |why| format!(" ({why})"));
+            self.fact("waits", &format!("{}{why}", one_line(&reply.text, 300)), Tone::Plain);
+        }
+        self.blank();
     }
 
     fn ask(&mut self, agent: &AgentView, open: &InteractionView, guard: Option<&str>) {
@@ -228,6 +246,25 @@ impl Card {
             self.prose(&turn.text, Tone::Plain, INDENT);
         } else {
             self.markdown(&turn.text, INDENT);
+        }
+    }
+
+    /// What it is doing, and its subagents at work. What it asks is in the ask. The detail of an agent is one line; where it
+    /// is cut, `events` have the whole call.
+    pub fn doing(&mut self, agent: &AgentView, events: &[StoredEvent]) {
+        if agent.ended_at.is_some() {
+            return;
+        }
+        if let Some(detail) = detail_of_work(agent) {
+            let is_it = |call: &String| one_line(call, detail.chars().count()) == detail;
+            let whole = timeline::running_calls(events).find(is_it).filter(|_| detail.ends_with('…'));
+            self.fact("doing", whole.as_deref().unwrap_or(detail), Tone::Plain);
+        }
+        for subagent in agent.subagents.iter().filter(|subagent| subagent.ended_at.is_none()) {
+            let detail =
+                subagent.status_detail.as_deref().map_or(String::new(), |detail| format!(" · {detail}"));
+            let tone = if subagent.status == Status::Attention { Tone::Ask } else { Tone::Plain };
+            self.fact("subagent", &format!("{}{detail}", one_line(&subagent.agent_type, 40)), tone);
         }
     }
 
@@ -394,19 +431,31 @@ fn facts(agent: &AgentView, now: Stamp) -> Vec<(&'static str, String)> {
         ("planned", listed(&agent.crons, 0, "scheduled prompt")),
         ("host", agent.host.clone().filter(|_| agent.elsewhere)),
         ("tmux", agent.tmux_pane.clone()),
-        (
-            "resume",
-            match agent.machine {
-                None if !agent.elsewhere => {
-                    headspace_clients::named(&agent.client).map(|row| row.resume_command(&agent.session_id))
-                }
-                _ => agent.resume.clone(),
-            },
-        ),
+        ("resume", resume_command(agent)),
     ]
     .into_iter()
     .filter_map(|(label, value)| Some((label, value.filter(|value| !value.trim().is_empty())?)))
     .collect()
+}
+
+fn detail_of_work(agent: &AgentView) -> Option<&str> {
+    let works = matches!(agent.group, Group::Working | Group::Background);
+    agent.status_detail.as_deref().filter(|_| works)
+}
+
+/// Whether only the events have all of what it is doing.
+pub fn is_work_cut(agent: &AgentView) -> bool {
+    detail_of_work(agent).is_some_and(|detail| detail.ends_with('…'))
+}
+
+/// What resumes its session from here.
+pub fn resume_command(agent: &AgentView) -> Option<String> {
+    match agent.machine {
+        None if !agent.elsewhere => {
+            headspace_clients::named(&agent.client).map(|row| row.resume_command(&agent.session_id))
+        }
+        _ => agent.resume.clone(),
+    }
 }
 
 /// Whether the agent has ended, failed or is done, so that the outcome is shown before the conversation.
@@ -415,118 +464,4 @@ pub fn is_over(agent: &AgentView) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn agent(interaction: Value) -> AgentView {
-        let stamp = Stamp(5_000);
-        serde_json::from_value(json!({
-            "id": 1, "session_id": "s", "sessions": [], "name": "fix", "project": "api", "project_path": "/p/api",
-            "state": "awaiting_input", "status": "attention", "group": "needs_you", "unseen": false, "stale": false,
-            "headless": false, "started_at": stamp, "last_active_at": stamp, "background": [],
-            "interactions": [interaction], "subagents": [], "turn_count": 0, "source": "hook", "source_at": stamp,
-            "confidence": "high", "cwd": "/p/api/very/deep", "context": {"used_tokens": 50000, "window": 200000, "percent": 25.0},
-            "cost_usd": 1.234, "pr": {"number": 7, "url": "https://x/7"},
-        }))
-        .unwrap()
-    }
-
-    fn shown(interaction: Value, columns: usize) -> String {
-        let guard = GuardWords::from([(1, "would ask: force push".to_owned())]);
-        let mut card = Card::new(columns);
-        card.asks(&agent(interaction), &guard);
-        card.facts(
-            &agent(json!({"id": 2, "kind": "reply", "text": "x", "opened_at": Stamp(1)})),
-            Stamp(9_000),
-        );
-        for line in &card.lines {
-            let line = format!("{}{}", line.label, line.text);
-            assert!(width(&line) <= columns.max(LABEL + 3), "{columns}: {line:?}");
-            assert!(!line.chars().any(char::is_control), "{line:?}");
-        }
-        card.lines.iter().map(|line| format!("{}{}\n", line.label, line.text)).collect()
-    }
-
-    #[test]
-    fn a_command_keeps_its_lines_and_comes_with_all_that_decides() {
-        let ask = json!({"id": 1, "kind": "permission", "tool_name": "Bash", "ask": "Allow Bash: for …", "opened_at": Stamp(1),
-            "text": "for f in *; do\n    echo \"$f\"\ndone", "description": "List the files",
-            "answer": {"can": ["allow", "deny"], "digest": "x", "state": "open", "by": null, "at": null}});
-        let card = shown(ask, 60);
-        for part in [
-            "! Allow Bash?",
-            "List the files",
-            "  for f in *; do\n      echo \"$f\"\n  done\n",
-            "in /p/api/very/deep",
-            "guard would ask: force push",
-            "answer allow once · deny",
-            "context 25 % (50,000 of 200,000 tokens)",
-            "cost $1.23",
-            "PR #7 · https://x/7",
-        ] {
-            assert!(card.contains(part), "{part}\n{card}");
-        }
-    }
-
-    #[test]
-    fn questions_plans_and_diffs_are_whole() {
-        let card = shown(
-            json!({"id": 1, "kind": "question", "tool_name": "AskUserQuestion", "text": "…", "opened_at": Stamp(1), "questions": [
-                {"question": "Which store?", "header": "Store", "multi_select": false, "options": [{"label": "SQLite", "description": "one file"}, {"label": "None"}]},
-                {"question": "Which checks?", "multi_select": true, "options": []}]}),
-            50,
-        );
-        assert!(
-            card.contains("1. [Store] Which store? (choose one)") && card.contains("      one file"),
-            "{card}"
-        );
-        assert!(card.contains("2. Which checks? (choose any)"), "{card}");
-        let card = shown(
-            json!({"id": 1, "kind": "plan", "tool_name": "ExitPlanMode", "text": "…", "opened_at": Stamp(1),
-                "plan": "# Steps\n- **First** do\n```sh\n  make\n```"}),
-            50,
-        );
-        assert!(card.contains("Steps\n  • First do\n      make\n"), "{card}");
-        let card = shown(
-            json!({"id": 1, "kind": "permission", "tool_name": "Edit", "text": "/p/api/a.rs", "opened_at": Stamp(1),
-                "input": {"file_path": "/p/api/src/a.rs"}, "diff": "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n"}),
-            50,
-        );
-        assert!(card.contains("file src/a.rs\n  @@ -1 +1 @@\n  -old\n  +new\n"), "{card}");
-    }
-
-    #[test]
-    fn marks_of_bold_text_go_and_other_asterisks_stay() {
-        for (line, expected) in [
-            ("**Done**: see **the notes**.", "Done: see the notes."),
-            ("(**bold**) and __dunder__", "(bold) and __dunder__"),
-            ("**修复** ok", "修复 ok"),
-            ("Allow Bash: jest 'src/**/*.ts'", "Allow Bash: jest 'src/**/*.ts'"),
-            ("Allow Bash: cp a/**/b c/**/d", "Allow Bash: cp a/**/b c/**/d"),
-            ("Allow Bash: ls **/*.ts src/**", "Allow Bash: ls **/*.ts src/**"),
-            ("Allow Bash: echo $((2**3**2))", "Allow Bash: echo $((2**3**2))"),
-            ("run `a ** b ** c`, then `**x**`", "run `a ** b ** c`, then `**x**`"),
-            ("an open ` and **bold**", "an open ` and bold"),
-            ("** not bold ** ****", "** not bold ** ****"),
-            ("*", "*"),
-        ] {
-            assert_eq!(without_bold_marks(line), expected, "{line}");
-        }
-    }
-
-    #[test]
-    fn hostile_text_is_harmless_at_every_width() {
-        let evil = "\u{1b}[2J\u{202e}rm -rf\u{7}\r修复登录测试🚀🚀\t\u{200b}x\u{9b}31m".repeat(9);
-        for columns in [12, 20, 39, 40, 80, 200] {
-            for kind in ["permission", "question", "plan", "mcp", "reply", "dialog"] {
-                shown(
-                    json!({"id": 1, "kind": kind, "tool_name": evil, "text": evil, "ask": evil, "opened_at": Stamp(1), "plan": evil,
-                        "description": evil, "diff": format!("+{evil}\n-{evil}"), "subagent": evil, "input": {"file_path": evil},
-                        "questions": [{"question": evil, "header": evil, "options": [{"label": evil, "description": evil}]}], "options": [evil]}),
-                    columns,
-                );
-            }
-        }
-    }
-}
+mod tests;
