@@ -95,7 +95,7 @@ fn status(json: bool) -> Result<ExitCode> {
     }
     for key in &status.keys {
         let (hour, minute, _) = local_time(key.at);
-        println!("  {} unlocked from {} at {hour:02}:{minute:02}", key.surface, one_line(&key.from, 40));
+        println!("  {} since {hour:02}:{minute:02}", answering::who(key));
     }
     for hook in config.webhooks.iter().filter(|hook| hook.allow) {
         println!("  notifications with an Allow button go to {}", one_line(hook.host(), 60));

@@ -5,7 +5,8 @@ use crate::view::client::Client;
 use anyhow::{Result, bail};
 use headspace_core::model::{Choice, InteractionView, Surface};
 use headspace_core::stamp::Stamp;
-use headspace_core::wire::{AnswerStatus, Health, TerminalKey};
+use headspace_core::text::one_line;
+use headspace_core::wire::{AnswerKey, AnswerStatus, Health, TerminalKey};
 use serde_json::{Value, json};
 
 /// The right of this terminal to answer, until it is dropped.
@@ -44,14 +45,13 @@ impl<'c> Answering<'c> {
         Ok(Answering { client, key, server })
     }
 
-    /// Whether the key still counts, and if not, why.
-    pub fn state(&self) -> Result<KeyState> {
-        let status: AnswerStatus = self.client.get_with_key("/api/answer", &self.key)?;
-        Ok(match status.mine {
+    /// Whether the key still counts, and if not, why. `status` is what the server says to the holder of this key.
+    pub fn state(&self, status: &AnswerStatus) -> KeyState {
+        match status.mine {
             true => KeyState::Counts,
             false if server_start(self.client) == self.server => KeyState::Ended,
             false => KeyState::ServerIsAnother,
-        })
+        }
     }
 
     /// Answers exactly the ask that was shown. The error says why it did not count.
@@ -91,6 +91,20 @@ fn server_start(client: &Client) -> Option<Stamp> {
 /// Whether asks can be answered, and by whom.
 pub fn status(client: &Client) -> Result<AnswerStatus> {
     client.get("/api/answer")
+}
+
+/// The same for the holder of a key.
+pub fn status_for(client: &Client, own: Option<&Answering>) -> Result<AnswerStatus> {
+    client.get_with_key("/api/answer", own.map_or("", |own| &own.key))
+}
+
+/// Who may answer, in words for the person who is told.
+pub fn who(key: &AnswerKey) -> String {
+    let from = one_line(&key.from, 40);
+    match key.surface {
+        Surface::Cli => format!("`headspace answer` is used on {from}"),
+        surface => format!("{surface} was unlocked from {from}"),
+    }
 }
 
 /// Withdraws every key.

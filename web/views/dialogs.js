@@ -74,7 +74,8 @@ export function confirmAll(asks, choices, answer) {
 export function startLock(changed) {
   const node = byId('lock');
   const told = byId('unlocked');
-  const where = ({ surface, from, at }) => `${line(surface, 20)} was unlocked${from ? ` from ${line(from, 60)}` : ''} at ${clock(Date.parse(at))}`;
+  const what = (surface, from) => (surface === 'cli' ? `\`headspace answer\` is used on ${from}, first` : `${line(surface, 20)} was unlocked${from ? ` from ${from}` : ''}`);
+  const where = ({ surface, from, at }) => `${what(surface, line(from, 60))} at ${clock(Date.parse(at))}`;
   let known = null;
   const patch = () => {
     show(node, Boolean(answering?.on));

@@ -259,6 +259,19 @@ pub fn terminal_of(_: u32) -> Option<String> {
     None
 }
 
+/// The id of the session that process `pid` belongs to: that of the shell, or whatever else opened its terminal.
+#[cfg(target_os = "linux")]
+pub fn session_of(pid: u32) -> Option<u32> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    std::str::from_utf8(stat_fields(&stat)?.nth(3)?).ok()?.parse().ok()
+}
+
+/// Other systems do not say it about another process.
+#[cfg(not(target_os = "linux"))]
+pub fn session_of(_: u32) -> Option<u32> {
+    None
+}
+
 /// Whether process `pid` has a terminal.
 #[cfg(target_os = "linux")]
 pub fn has_terminal(pid: u32) -> bool {

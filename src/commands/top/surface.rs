@@ -8,8 +8,10 @@ use crate::view::client::Client;
 use crate::view::person;
 use headspace_core::model::{Choice, Surface as Where};
 use headspace_core::text::one_line;
+use headspace_core::wire::AnswerStatus;
 use headspace_platform::config::Config;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -65,17 +67,17 @@ impl Surface {
 }
 
 fn work(client: &Client, todo: &Receiver<Task>, news: &Sender<News>) {
-    let mut answerer = Answerer { client, key: None, locked: false };
+    let mut answerer = Answerer { client, key: None, locked: false, told: None };
     let say = |message: &str| news.send(News::Said(one_line(message, 300)));
     loop {
-        let locked = answerer.renew_key().map(say);
+        let told = answerer.renew_key().map(|message| say(&message));
         let done = match todo.recv_timeout(UNLOCK_EVERY) {
             Ok(task) => Some(say(&answerer.perform(task))),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return,
         };
         // Sending fails when `top` has ended.
-        if locked.into_iter().chain(done).any(|sent| sent.is_err()) {
+        if told.into_iter().chain(done).any(|sent| sent.is_err()) {
             return;
         }
     }
@@ -87,30 +89,43 @@ struct Answerer<'c> {
     key: Option<Answering<'c>>,
     /// The keys were withdrawn, so this terminal asks for no other one.
     locked: bool,
+    /// The keys that this terminal knows about; `None` before it asked.
+    told: Option<HashSet<u64>>,
 }
 
 impl<'c> Answerer<'c> {
     /// Checks the key, and asks for one if this terminal has none. Returns what to tell the person.
-    fn renew_key(&mut self) -> Option<&'static str> {
-        let mut message = None;
-        match self.key.as_ref().map(Answering::state) {
-            None | Some(Ok(KeyState::Counts)) => {}
-            Some(Ok(KeyState::Ended)) => {
-                (self.key, self.locked) = (None, true);
-                message = Some("locked from elsewhere: start `top` again to answer from here");
-            }
+    fn renew_key(&mut self) -> Option<String> {
+        let status = answering::status_for(self.client, self.key.as_ref());
+        let mut message = status.as_ref().ok().and_then(|status| self.tell_new(status));
+        let state = match (&self.key, &status) {
+            (Some(key), Ok(status)) => key.state(status),
             // The server was restarted: nothing was locked, and it gives a new key.
-            Some(Ok(KeyState::ServerIsAnother) | Err(_)) => self.key = None,
+            (_, Err(_)) => KeyState::ServerIsAnother,
+            (None, Ok(_)) => KeyState::Counts,
+        };
+        match state {
+            KeyState::Counts => {}
+            KeyState::Ended => {
+                (self.key, self.locked) = (None, true);
+                message = Some("locked from elsewhere: start `top` again to answer from here".to_owned());
+            }
+            KeyState::ServerIsAnother => self.key = None,
         }
         let may_ask = self.key.is_none() && !self.locked;
         // Being a person at this terminal is what unlocks it; the server checks the process again.
-        if may_ask
-            && answering::status(self.client).is_ok_and(|status| status.on)
-            && person::require("answer").is_ok()
-        {
+        if may_ask && status.is_ok_and(|status| status.on) && person::require("answer").is_ok() {
             self.key = Answering::open(self.client, Where::Top).ok();
         }
         message
+    }
+
+    /// The newest key that somebody else got since the last look: a person notices one they did not make.
+    fn tell_new(&mut self, status: &AnswerStatus) -> Option<String> {
+        let now = status.keys.iter().map(|key| key.id).collect();
+        let before = self.told.replace(now)?;
+        let new = status.keys.iter().rfind(|key| !key.mine && !before.contains(&key.id))?;
+        Some(format!("{}; L locks all", answering::who(new)))
     }
 
     /// Does what the person decided, and says how it went.

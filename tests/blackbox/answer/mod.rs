@@ -10,7 +10,8 @@ mod top;
 
 use headspace_clients::lineage;
 use headspace_test_support::{
-    Installation, Response, as_another_user, on_terminal, skip, succeeded, wait_for, wait_until,
+    Installation, Response, answer, as_another_user, binary, listen, on_terminal, skip, succeeded, wait_for,
+    wait_until,
 };
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -272,6 +273,54 @@ fn a_terminal_answers_and_answers_all_that_is_alike() {
     assert!(other.printed().contains("\"message\":\"not now\""));
     let (shown, code) = on_terminal(desk.headspace.command(&["answer", "four", "allow"]), "");
     assert_eq!(code, Some(1), "nothing is asked any more: {shown}");
+}
+
+/// An agent that opens a terminal of its own can pretend to be a person, but not unseen.
+#[test]
+fn a_terminal_that_answers_is_told_once_and_can_be_shut_out() {
+    if below_an_agent() {
+        return;
+    }
+    let (url, alerts) = listen(answer("200 OK", ""));
+    let mut desk = Desk::locked(json!({"webhooks": [{"url": url, "include_text": true}]}));
+    desk.unlock();
+    let told = |words: &str| {
+        let alert = std::iter::repeat_with(|| alerts.next().body).find(|alert| alert["cause"] == "unlocked");
+        let text = alert.unwrap()["text"].as_str().unwrap().to_owned();
+        assert!(text.contains(words), "{text}");
+    };
+    let terminals = || {
+        let mut keys = desk.headspace.server().get("/api/answer")["keys"].as_array().unwrap().clone();
+        keys.retain(|key| key["surface"] == "cli");
+        keys
+    };
+    told("a page was unlocked");
+    let waiters = ["one", "two", "three"].map(|session| desk.ask(session, "make"));
+    let [one, two, three] = waiters;
+    let answer =
+        |script: &str| on_terminal(desk.headspace.command_of("/bin/sh", &["-c", script, binary()]), "");
+    let go_on = desk.headspace.at("go-on");
+    let script = format!(
+        "$0 answer one allow && $0 answer two allow && until [ -e {} ]; do sleep 0.05; done; $0 answer three allow",
+        go_on.display()
+    );
+    std::thread::scope(|scope| {
+        let terminal = scope.spawn(|| answer(&script));
+        assert_eq!((one.printed().as_str(), two.printed().as_str()), (ALLOW, ALLOW));
+        told("`headspace answer` is used on pts/");
+        let key = terminals();
+        assert_eq!(key.len(), 1, "one terminal, though two commands: {key:?}");
+        assert!(desk.headspace.ok(&["answer", "status"]).contains("`headspace answer` is used on pts/"));
+        assert_eq!(desk.browser("/api/answer/lock", &json!({"id": key[0]["id"]}), "").status, 204);
+        std::fs::write(&go_on, "").unwrap();
+        let (shown, code) = terminal.join().unwrap();
+        assert!(code == Some(1) && shown.contains("was taken back"), "{shown}");
+    });
+    assert!(terminals().is_empty());
+    // The next terminal is told, too.
+    assert_eq!(answer("$0 answer three allow").1, Some(0));
+    assert_eq!(three.printed(), ALLOW);
+    told("`headspace answer` is used on pts/");
 }
 
 #[test]

@@ -207,9 +207,10 @@ fn top_gets_its_key_again_after_a_restart_and_stays_locked_after_a_lock() {
     assert_eq!(desk.headspace.server().get("/api/answer")["unlocked"], false);
     // A key of `top` alone is noticed, too, while a page stays unlocked.
     drop(top);
-    desk.unlock();
     let top = Screen::of(&desk, "top").unwrap();
     unlocked_by_top(&desk);
+    desk.unlock();
+    top.shows("web was unlocked from pts/");
     let keys = desk.headspace.server().get("/api/answer")["keys"].as_array().unwrap().clone();
     let id = keys.iter().find(|key| key["surface"] == "top").unwrap()["id"].clone();
     assert_eq!(desk.browser("/api/answer/lock", &json!({"id": id}), "").status, 204);

@@ -1,6 +1,7 @@
 //! Keys: which pages and terminals may answer, and the codes that give a page its key. They are kept in memory only, so a
 //! restart forgets them. Times are measured by a clock that cannot be set back.
 
+use crate::answers::peer::Terminal;
 use crate::http::auth::policy::same_secret;
 use anyhow::Result;
 use headspace_core::model::Surface;
@@ -26,7 +27,30 @@ pub struct AnswerKeys {
     key_for: Duration,
     code: Option<Code>,
     keys: Vec<Key>,
+    commands: Vec<CommandTerminal>,
     given: u64,
+}
+
+/// A terminal on which commands answer. Each has a key of its own for a moment; what people are told about is the terminal.
+#[derive(Debug)]
+struct CommandTerminal {
+    id: u64,
+    terminal: Terminal,
+    at: Stamp,
+    since: Instant,
+    /// Somebody took it back: no command answers from there.
+    withdrawn: bool,
+}
+
+/// What a terminal gets that asks for a key.
+#[derive(Debug)]
+pub enum Given {
+    /// Nobody knows about it yet.
+    New(Key),
+    /// One more command on a terminal that people were told about.
+    Again(Key),
+    /// Answering from this terminal was taken back.
+    Withdrawn,
 }
 
 #[derive(Debug)]
@@ -64,7 +88,7 @@ impl Key {
     }
 
     /// The key as status shows it, without its secret.
-    pub fn shown(&self, own: Option<u64>) -> AnswerKey {
+    fn shown(&self, own: Option<u64>) -> AnswerKey {
         AnswerKey {
             id: self.id,
             surface: self.surface,
@@ -83,6 +107,7 @@ impl AnswerKeys {
             key_for: config.key_for(),
             code: None,
             keys: Vec::new(),
+            commands: Vec::new(),
             given: 0,
         }
     }
@@ -116,10 +141,37 @@ impl AnswerKeys {
         self.give(Surface::Web, from, self.key_for, now).map(Some)
     }
 
-    /// A key for a terminal with a person at it.
-    pub fn for_terminal(&mut self, surface: Surface, from: &str, now: Instant) -> Result<Key> {
-        let lasts = if surface == Surface::Cli { COMMAND_KEY_FOR.min(self.key_for) } else { self.key_for };
-        self.give(surface, from.to_owned(), lasts, now)
+    /// A key for `top` on a terminal with a person at it.
+    pub fn for_top(&mut self, terminal: &Terminal, now: Instant) -> Result<Given> {
+        self.give(Surface::Top, terminal.name.clone(), self.key_for, now).map(Given::New)
+    }
+
+    /// A key for one command on a terminal with a person at it.
+    pub fn for_command(&mut self, terminal: &Terminal, now: Instant) -> Result<Given> {
+        let key_for = self.key_for;
+        self.commands.retain(|command| now.duration_since(command.since) < key_for);
+        let known = self.commands.iter().find(|command| command.terminal == *terminal);
+        let known = known.map(|command| command.withdrawn);
+        if known == Some(true) {
+            return Ok(Given::Withdrawn);
+        }
+        let key = self.give(Surface::Cli, terminal.name.clone(), COMMAND_KEY_FOR.min(key_for), now)?;
+        if known.is_some() {
+            return Ok(Given::Again(key));
+        }
+        if self.commands.len() >= MAX_KEYS {
+            self.commands.remove(0);
+        }
+        // An id of its own: the command gives its key back, and the terminal stays known.
+        self.given += 1;
+        self.commands.push(CommandTerminal {
+            id: self.given,
+            terminal: terminal.clone(),
+            at: key.at,
+            since: now,
+            withdrawn: false,
+        });
+        Ok(Given::New(key))
     }
 
     fn give(&mut self, surface: Surface, from: String, lasts: Duration, now: Instant) -> Result<Key> {
@@ -138,16 +190,44 @@ impl AnswerKeys {
         self.keys.iter().find(|key| same_secret(&key.secret, secret)).filter(|key| key.counts(now))
     }
 
-    /// Ends the keys that fit; returns how many.
-    pub fn end(&mut self, fits: impl Fn(&Key) -> bool) -> usize {
-        let before = self.keys.len();
-        self.keys.retain(|key| !fits(key));
-        before - self.keys.len()
+    /// Takes back a key, or what commands on a terminal may do.
+    pub fn end(&mut self, id: u64) {
+        self.keys.retain(|key| key.id != id);
+        if let Some(at) = self.commands.iter().position(|command| command.id == id) {
+            let name = self.commands[at].terminal.name.clone();
+            self.keys.retain(|key| key.surface != Surface::Cli || key.from != name);
+            if self.commands[at].terminal.session.is_some() {
+                self.commands[at].withdrawn = true;
+            } else {
+                // All terminals look alike, and the others were not meant.
+                self.commands.remove(at);
+            }
+        }
     }
 
     pub fn end_all(&mut self) {
         self.code = None;
         self.keys.clear();
+        self.commands.retain(|command| command.withdrawn);
+    }
+
+    /// Who may answer: pages and terminals with a key, and terminals on which commands have answered.
+    pub fn shown(&self, own: Option<u64>, now: Instant) -> Vec<AnswerKey> {
+        let commands = self
+            .commands
+            .iter()
+            .filter(|command| !command.withdrawn && now.duration_since(command.since) < self.key_for);
+        let commands = commands.map(|command| AnswerKey {
+            id: command.id,
+            surface: Surface::Cli,
+            from: command.terminal.name.clone(),
+            at: command.at,
+            expires_at: command.at.plus(self.key_for),
+            mine: false,
+        });
+        let mut shown: Vec<_> = self.open(now).map(|key| key.shown(own)).chain(commands).collect();
+        shown.sort_by_key(|key| key.id);
+        shown
     }
 
     /// The keys whose holders see asks and can answer them. The key of a single command is not one of them.
@@ -169,6 +249,7 @@ pub fn is_code(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use headspace_core::model::Process;
 
     fn keys() -> AnswerKeys {
         AnswerKeys::new(&Answering::default())
@@ -217,11 +298,51 @@ mod tests {
         let key = keys.redeem(&code, later(299)).unwrap().unwrap();
         assert!(keys.find(key.secret(), later(299 + 43_199)).is_some());
         assert!(keys.find(key.secret(), later(299 + 43_200)).is_none());
-        assert_eq!(keys.end(|one| one.id == key.id), 1);
+        keys.end(key.id);
         assert!(keys.find(key.secret(), later(300)).is_none());
-        let command = keys.for_terminal(Surface::Cli, "pts/2", now).unwrap();
+        let Given::New(command) = keys.for_command(&terminal(7), now).unwrap() else {
+            panic!("it is the first")
+        };
         assert!(keys.open(now).next().is_none(), "a command unlocks nothing");
         assert!(keys.find(command.secret(), later(121)).is_none());
+    }
+
+    fn terminal(leader: u32) -> Terminal {
+        Terminal { name: "pts/2".into(), session: Some(Process { pid: leader, start: 1 }) }
+    }
+
+    #[test]
+    fn a_terminal_whose_commands_answer_is_told_once_and_can_be_taken_back() {
+        let (mut keys, now) = (keys(), Instant::now());
+        let Given::New(first) = keys.for_command(&terminal(7), now).unwrap() else {
+            panic!("it is the first")
+        };
+        let Given::Again(second) = keys.for_command(&terminal(7), now).unwrap() else {
+            panic!("it is known")
+        };
+        // A command that is done gives its key back.
+        keys.end(first.id);
+        assert!(matches!(keys.for_command(&terminal(7), now), Ok(Given::Again(_))));
+        // Another one that has got the same name.
+        assert!(matches!(keys.for_command(&terminal(8), now), Ok(Given::New(_))));
+        let shown: Vec<_> = keys.shown(None, now).iter().map(|key| (key.surface, key.from.clone())).collect();
+        assert_eq!(shown, [(Surface::Cli, "pts/2".to_owned()), (Surface::Cli, "pts/2".to_owned())]);
+        keys.end(keys.shown(None, now)[0].id);
+        assert_eq!(keys.shown(None, now).len(), 1);
+        assert!(keys.find(second.secret(), now).is_none());
+        for _ in 0..2 {
+            assert!(matches!(keys.for_command(&terminal(7), now), Ok(Given::Withdrawn)));
+            keys.end_all();
+        }
+        assert!(matches!(keys.for_command(&terminal(8), now), Ok(Given::New(_))), "told again after a lock");
+        let later = now + Duration::from_secs(43_201);
+        assert!(keys.shown(None, later).is_empty());
+        assert!(matches!(keys.for_command(&terminal(7), later), Ok(Given::New(_))));
+        // Where terminals cannot be told apart, none is shut out.
+        let any = Terminal { name: "a terminal".into(), session: None };
+        assert!(matches!(keys.for_command(&any, later), Ok(Given::New(_))));
+        keys.end(keys.shown(None, later).last().unwrap().id);
+        assert!(matches!(keys.for_command(&any, later), Ok(Given::New(_))));
     }
 
     #[test]

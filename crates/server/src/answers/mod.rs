@@ -134,10 +134,10 @@ impl Answers {
 
     pub fn status(&self, own: Option<&Key>) -> AnswerStatus {
         let (state, now, own) = (self.lock(), Instant::now(), own.map(|key| key.id));
-        let keys: Vec<_> = state.keys.open(now).map(|key| key.shown(own)).collect();
+        let keys = state.keys.shown(own, now);
         AnswerStatus {
             on: self.is_on(),
-            unlocked: !keys.is_empty(),
+            unlocked: state.keys.open(now).next().is_some(),
             mine: own.is_some(),
             waiting: state.waiters.len(),
             keys,

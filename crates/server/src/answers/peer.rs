@@ -16,8 +16,27 @@ const LOOKS_AT_MOST: usize = 5;
 /// A process that may act for a person, with its terminal if it has one. `None`: the person is on another machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
-    pub terminal: Option<String>,
+    pub terminal: Option<Terminal>,
     pub is_here: bool,
+}
+
+/// A terminal that somebody uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terminal {
+    /// As people know it: `pts/3`.
+    pub name: String,
+    /// Who opened it. Names are given again, so a name alone is not a terminal. `None`: the system does not say.
+    pub session: Option<Process>,
+}
+
+impl Terminal {
+    fn of(pid: u32) -> Option<Terminal> {
+        let name = process::terminal_of(pid)?;
+        // The leader may be gone, and its session goes on.
+        let leader = process::session_of(pid);
+        let session = leader.map(|pid| Process { pid, start: process::start_time(pid).unwrap_or_default() });
+        Some(Terminal { name, session })
+    }
 }
 
 /// Judges the other end of a connection. `agents`: processes that are known to be agents. Reads /proc: not for the
@@ -37,7 +56,7 @@ pub fn judge(connection: &Connection, agents: &[Process]) -> Result<Person, Stri
         Connection::Socket { pid } => {
             let pid = pid.filter(|pid| process::exists(*pid)).ok_or("the process that asks is gone")?;
             refuse(pid)?;
-            Ok(Person { terminal: process::terminal_of(pid), is_here: true })
+            Ok(Person { terminal: Terminal::of(pid), is_here: true })
         }
         Connection::Port { .. } if !connection.is_from_here() => {
             Ok(Person { terminal: None, is_here: false })
@@ -68,7 +87,7 @@ fn judge_holders(
         }
         let refused = suspects.iter().find_map(|pid| refuse(*pid).err().map(|why| (*pid, why)));
         let Some((pid, why)) = refused else {
-            let terminal = holders.pids.iter().find_map(|pid| process::terminal_of(*pid));
+            let terminal = holders.pids.iter().find_map(|pid| Terminal::of(*pid));
             return Ok(Person { terminal, is_here: true });
         };
         if look().is_some_and(|now| now.pids.contains(&pid) || now.hidden.contains(&pid)) {

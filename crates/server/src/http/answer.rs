@@ -4,8 +4,8 @@
 //! answer), 422 (the answer does not fit). A refused request changes nothing.
 
 use crate::answers::hook;
-use crate::answers::keys::{self, Key};
-use crate::answers::peer::{self, Person};
+use crate::answers::keys::{self, Given, Key};
+use crate::answers::peer::{self, Person, Terminal};
 use crate::answers::waiters::{self, Hello, MAX_WAITERS};
 use crate::app_state::SharedState;
 use crate::blocking_pool;
@@ -52,7 +52,7 @@ pub async fn code(
     headers: HeaderMap,
 ) -> ApiResult {
     let terminal = at_terminal(&app, &connection, &headers).await?;
-    let (code, lasts) = app.answers.with_keys(|keys, now| keys.new_code(&terminal, now))?;
+    let (code, lasts) = app.answers.with_keys(|keys, now| keys.new_code(&terminal.name, now))?;
     Ok(ok(&UnlockCode { code, seconds: lasts.as_secs() }))
 }
 
@@ -66,12 +66,21 @@ pub async fn terminal(
     let terminal = at_terminal(&app, &connection, &headers).await?;
     let body = read_json(body).await?;
     let surface = body.get("surface").and_then(Value::as_str).and_then(Surface::from_word);
-    let surface = surface.filter(|surface| matches!(surface, Surface::Top | Surface::Cli));
-    let surface = surface.ok_or_else(|| unfit("`surface` is `top` or `cli`"))?;
-    let key = app.answers.with_keys(|keys, now| keys.for_terminal(surface, &terminal, now))?;
-    if surface == Surface::Top {
-        announce_unlocked(&app, &key);
-    }
+    let given = app.answers.with_keys(|keys, now| match surface {
+        Some(Surface::Top) => keys.for_top(&terminal, now).map_err(ApiError::from),
+        Some(Surface::Cli) => keys.for_command(&terminal, now).map_err(ApiError::from),
+        _ => Err(unfit("`surface` is `top` or `cli`")),
+    })?;
+    let key = match given {
+        Given::Again(key) => key,
+        Given::New(key) => {
+            announce_unlocked(&app, &key);
+            key
+        }
+        Given::Withdrawn => {
+            return Err(forbidden("answering from this terminal was taken back: use another terminal"));
+        }
+    };
     Ok(ok(&TerminalKey { key: key.secret().to_owned(), seconds: key.lasts().as_secs() }))
 }
 
@@ -108,7 +117,7 @@ pub async fn lock(State(app): State<SharedState>, headers: HeaderMap, body: Body
     let id = body.get("id").and_then(Value::as_u64).or(own.as_ref().map(|own| own.id));
     match (all, id) {
         (true, _) => app.answers.end_all_keys(),
-        (false, Some(id)) => drop(app.answers.with_keys(|keys, _| keys.end(|key| key.id == id))),
+        (false, Some(id)) => drop(app.answers.with_keys(|keys, _| keys.end(id))),
         (false, None) => return Err(forbidden("no key was sent that could be ended")),
     }
     app.refresh_readiness();
@@ -384,12 +393,12 @@ async fn admit_person(
     judge(app, connection).await.map(drop)
 }
 
-/// Requires a command of ours that a person runs on a terminal of this machine; returns the terminal's name.
+/// Requires a command of ours that a person runs on a terminal of this machine; returns the terminal.
 async fn at_terminal(
     app: &SharedState,
     connection: &Arc<Connection>,
     headers: &HeaderMap,
-) -> Result<String, ApiError> {
+) -> Result<Terminal, ApiError> {
     switched_on(app)?;
     if headers.contains_key(ORIGIN) || headers.contains_key("sec-fetch-site") {
         return Err(forbidden("a page may not do this"));
@@ -398,7 +407,9 @@ async fn at_terminal(
     match person.terminal {
         Some(terminal) => Ok(terminal),
         // Where the system does not say whose terminal it is, the command itself has looked.
-        None if person.is_here && cfg!(not(target_os = "linux")) => Ok("a terminal".into()),
+        None if person.is_here && cfg!(not(target_os = "linux")) => {
+            Ok(Terminal { name: "a terminal".into(), session: None })
+        }
         None => Err(forbidden("only a person at a terminal of this machine may do this")),
     }
 }
@@ -413,11 +424,14 @@ pub(crate) fn key_of(app: &SharedState, headers: &HeaderMap) -> Option<Key> {
 fn announce_unlocked(app: &SharedState, key: &Key) {
     app.refresh_readiness();
     app.publish_answering();
-    app.ledger.alert_unlocked(&format!(
-        "a {} was unlocked from {}; `headspace answer lock` takes it back",
-        if key.surface == Surface::Top { "terminal" } else { "page" },
-        key.from
-    ));
+    let Key { surface, from, .. } = key;
+    app.ledger.alert_unlocked(&match surface {
+        Surface::Cli => format!(
+            "`headspace answer` is used on {from}; `headspace events --type Answer` says for what, and the dashboard takes it back"
+        ),
+        Surface::Top => format!("a terminal was unlocked from {from}; `headspace answer lock` takes it back"),
+        _ => format!("a page was unlocked from {from}; `headspace answer lock` takes it back"),
+    });
 }
 
 async fn read_json(body: Body) -> Result<Value, ApiError> {
