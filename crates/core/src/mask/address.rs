@@ -24,8 +24,7 @@ pub fn password(bytes: &[u8], at: usize) -> Option<Secret> {
     let start = second + 1;
     let length = run_up_to(bytes, start, LONGEST_AUTHORITY, is_address_byte);
     let whole = &bytes[start..start + length];
-    let authority =
-        &whole[..whole.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(length)];
+    let authority = &whole[..authority_length(whole)];
     if authority.starts_with(b"[masked:") {
         return None;
     }
@@ -51,6 +50,16 @@ pub fn password(bytes: &[u8], at: usize) -> Option<Secret> {
         return Secret::new("password", start..start + host);
     }
     accepted(bytes, start + colon + 1..start + host)
+}
+
+/// Where the host of an address ends. People write `#` into passwords as it is: where an `@` follows, the host comes later,
+/// unless a port stands before it.
+fn authority_length(whole: &[u8]) -> usize {
+    let end = whole.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(whole.len());
+    let Some(hash) = memchr::memchr(b'#', &whole[..end]) else { return end };
+    let colon = memchr::memchr(b':', &whole[..hash]);
+    let port = colon.is_none_or(|colon| whole[colon + 1..hash].iter().all(u8::is_ascii_digit));
+    if port || !whole[hash..end].contains(&b'@') { hash } else { end }
 }
 
 /// `https://<token>@host`: a person's name is short and is not full of digits.

@@ -155,6 +155,7 @@ pub const HARMLESS: &[&str] = &[
     "PUBLICKEYTOKEN",
     "PUBLICTOKEN",
     "PUBLISHABLEKEY",
+    "SITEKEY",
     "CACHEKEY",
     "FOREIGNKEY",
     "SORTKEY",

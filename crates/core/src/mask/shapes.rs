@@ -286,6 +286,7 @@ pub const SHAPES: &[Shape] = shapes! {
     "bitwarden-session", "BW_SESSION=", Base64, 86, 88, Address;
     "bitwarden-session", "BW_SESSION=\"", Base64, 86, 88, Address;
     "bitwarden-session", "BW_SESSION=\\\"", Base64, 86, 88, Address;
+    "backblaze-key", "K00", Base64, 28, 28, Word;
     "octopus-key", "API-", Upper, 25, 32, Word;
     "prefect-key", "pnu_", Alnum, 36, 36, Word;
     "prefect-key", "pnb_", Alnum, 36, 36, Word;
@@ -341,6 +342,8 @@ pub const SHAPES: &[Shape] = shapes! {
     "webhook", ".tines.com/webhook/", Path, 60, MANY, Address;
     "webhook", ".make.com/", Alnum, 30, 40, Address;
     "webhook", "hc-ping.com/", Uuid, 36, 36, Address;
+    // Mattermost, whose servers have any name.
+    "webhook", "/hooks/", Alnum, 26, 26, Address;
     // The key of a service that has it in its addresses.
     "api-key", "?appid=", Hex, 32, 32, Address;
     "api-key", "&appid=", Hex, 32, 32, Address;

@@ -9,7 +9,7 @@ pub use crate::mask::assign::around::two_words;
 use crate::mask::assign::around::{declared, generated, of_user, parent, sibling, spoken, typed};
 pub use crate::mask::assign::headers::{authorization, cookie};
 pub use crate::mask::assign::reading::{NameAt, ValueAt, array, name_before, prompted, value_from};
-use crate::mask::assign::reading::{plain_end, whole};
+use crate::mask::assign::reading::{highlighted, plain_end, whole};
 use crate::mask::bytes::{is_blank, is_name_byte, line_end, next_line, run_up_to, starts_with_ignore_case};
 use crate::mask::judge::{Style, is_chosen, is_path, is_random, is_secret, is_wordy, stands_for_a_value};
 use crate::mask::names::{Kind, kind_of};
@@ -69,7 +69,8 @@ pub fn assigned(bytes: &[u8], span: Range<usize>) -> Option<Found> {
     {
         return None;
     }
-    let kind = match kind_of(text) {
+    let in_color = || kind_of(&highlighted(bytes, name.span.end)?);
+    let kind = match kind_of(text).or_else(in_color) {
         Some(kind) => kind,
         None if text.eq_ignore_ascii_case(b"value") => {
             sibling(bytes, name.span.start, &["name", "key", "variable"])

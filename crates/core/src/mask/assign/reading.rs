@@ -64,6 +64,23 @@ pub fn name_before(bytes: &[u8], end: usize) -> Option<NameAt> {
     Some(NameAt { span: if phrase { start - FRENCH.len() } else { start }..at, quoted, spaced })
 }
 
+/// The name that ends at `end` with a part of it in color, as `grep` shows what it has found: without the color codes.
+pub fn highlighted(bytes: &[u8], end: usize) -> Option<Vec<u8>> {
+    let (mut at, mut name, mut colors) = (end, Vec::new(), 0);
+    while at > 0 && name.len() < LONGEST_NAME && colors < 8 {
+        if let Some(start) = color_start(bytes, at) {
+            (at, colors) = (start, colors + 1);
+        } else if is_name_byte(bytes[at - 1]) {
+            at -= 1;
+            name.push(bytes[at]);
+        } else {
+            break;
+        }
+    }
+    name.reverse();
+    (colors > 0).then_some(name)
+}
+
 /// Where `Secret Access Key [None]` ends before its bracket; `end` itself if there is none.
 pub fn prompted(bytes: &[u8], end: usize) -> usize {
     let Some(lead) = bytes[..end].strip_suffix(b"]") else { return end };
@@ -134,8 +151,10 @@ pub fn value_from(bytes: &[u8], from: usize) -> Option<ValueAt> {
     match bytes.get(at + slashes) {
         Some(&quote) if is_quote(quote) => {
             // `"""…"""`
-            let triple = slashes == 0 && bytes[at + 1..].starts_with(&[quote, quote]);
-            let start = at + slashes + if triple { 3 } else { 1 };
+            let one = &bytes[at..at + slashes + 1];
+            let rest = &bytes[at + one.len()..];
+            let triple = rest.strip_prefix(one).is_some_and(|rest| rest.starts_with(one));
+            let start = at + one.len() * if triple { 3 } else { 1 };
             // A color inside the quotes.
             let start = color_end(bytes, start).unwrap_or(start);
             if let Some(end) = closing(bytes, start, quote, slashes) {

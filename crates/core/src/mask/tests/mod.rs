@@ -328,7 +328,7 @@ fn rows(data: &str) -> Vec<(String, String)> {
 
 /// The sets, each written before anybody looked at what the tables then missed of it, and one of how many rows may be
 /// wrong. The promise is one in twenty; sets that the tables were mended with are held to more.
-const SECRETS: [(&str, &str, usize); 9] = [
+const SECRETS: [(&str, &str, usize); 10] = [
     ("the first", include_str!("secrets.txt"), 50),
     ("by attack", include_str!("attack_secrets.txt"), 50),
     ("forecast", include_str!("forecast_secrets.txt"), 20),
@@ -338,8 +338,9 @@ const SECRETS: [(&str, &str, usize); 9] = [
     ("everyday", include_str!("everyday_secrets.txt"), 50),
     ("trades", include_str!("trades_secrets.txt"), 30),
     ("mixed", include_str!("mixed_secrets.txt"), 50),
+    ("classes", include_str!("classes_secrets.txt"), 100),
 ];
-const LOOKALIKES: [(&str, &str, usize); 9] = [
+const LOOKALIKES: [(&str, &str, usize); 10] = [
     ("the first", include_str!("lookalikes.txt"), 50),
     ("by attack", include_str!("attack_lookalikes.txt"), 50),
     ("forecast", include_str!("forecast_lookalikes.txt"), 50),
@@ -349,6 +350,7 @@ const LOOKALIKES: [(&str, &str, usize); 9] = [
     ("everyday", include_str!("everyday_lookalikes.txt"), 50),
     ("trades", include_str!("trades_lookalikes.txt"), 50),
     ("mixed", include_str!("mixed_lookalikes.txt"), 50),
+    ("classes", include_str!("classes_lookalikes.txt"), 100),
 ];
 
 /// The ways one text reaches the store, each with its name and the text to be masked.
