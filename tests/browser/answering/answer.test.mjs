@@ -217,6 +217,9 @@ test('who comes too late reads it on the card', async () => {
   await until('the click', () => held);
   const said = await onTerminal(server, `answer ${name} allow`);
   assert.match(said, /^allow: /m);
+  // An agent with a terminal of its own could have done that, so it is told.
+  await shows(page, '#unlocked', /`headspace answer` is used on pts\/\d+, first at/);
+  await page.getByRole('button', { name: 'It was me' }).click();
   await held.continue();
   await shows(page, '.card .told', /Already answered from the command line, \d+ s ago\./);
   await page.unroute('**/api/interactions/*/answer');
