@@ -1,6 +1,8 @@
 //! The server's own socket, strangers on the port, and what becomes of a database that is taken away.
 
-use headspace_test_support::{Home, NOBODY, Server, free_port, is_root, skip, wait_for, wait_until};
+use headspace_test_support::{
+    Home, NOBODY, Server, each_row, free_port, is_root, skip, wait_for, wait_until,
+};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -371,43 +373,69 @@ fn a_database_that_is_taken_away_is_noticed_before_the_next_answer() {
 /// What is written to a log that has no name any more, or to a database that others look for elsewhere, would be lost.
 #[cfg(unix)]
 #[test]
-fn a_log_that_is_taken_away_is_noticed_before_the_next_answer_and_nothing_is_lost() {
+fn a_log_that_is_taken_away_is_noticed_before_the_next_answer() {
     type Deed = fn(&Path);
-    let deeds: [(&str, Deed, bool); 3] = [
-        ("log removed", |db| std::fs::remove_file(db.with_extension("db-wal")).unwrap(), true),
+    let deeds: [(&str, Deed, bool, &str); 5] = [
         (
-            "moved, with a link to it",
+            "the log removed",
+            |db| std::fs::remove_file(db.with_extension("db-wal")).unwrap(),
+            true,
+            "was removed or replaced",
+        ),
+        (
+            "the log emptied",
+            |db| drop(std::fs::File::create(db.with_extension("db-wal")).unwrap()),
+            false,
+            "was emptied",
+        ),
+        (
+            "the database moved, with a link to it",
             |db| {
                 std::fs::rename(db, db.with_extension("moved")).unwrap();
                 std::os::unix::fs::symlink(db.with_extension("moved"), db).unwrap();
             },
             true,
+            "was removed or replaced",
         ),
-        ("emptied", |db| drop(std::fs::File::create(db).unwrap()), false),
+        (
+            "another database in its place",
+            |db| {
+                let other = db.with_extension("other");
+                std::fs::copy(db, &other).unwrap();
+                std::fs::rename(&other, db).unwrap();
+            },
+            false,
+            "was removed or replaced",
+        ),
+        ("the database emptied", |db| drop(std::fs::File::create(db).unwrap()), false, "was emptied"),
     ];
-    for (what, deed, keeps) in deeds {
-        let home = home();
-        let server = home.serve();
-        stop(&home, "before");
-        deed(&home.database());
-        for session in ["after", "later"] {
-            stop(&home, session);
-        }
-        // Nothing can be stored in an empty file that others have open: then nothing is acknowledged.
-        assert_eq!(home.spooled().is_empty(), keeps, "{what}");
-        if keeps {
-            wait_until("the reason in the log", || server.log().contains("was removed or replaced"));
-        }
-        server.kill();
-        let server = home.serve();
-        let kept = || {
-            let events = server.get("/api/events?limit=100");
-            let sessions = events["events"].as_array().unwrap().iter();
-            sessions.filter_map(|event| event["session_id"].as_str().map(str::to_owned)).collect::<Vec<_>>()
-        };
-        let expected: &[&str] = if keeps { &["before", "after", "later"] } else { &["after", "later"] };
-        wait_until("each event, once", || kept() == expected);
-    }
+    each_row(
+        deeds,
+        |(what, ..)| (*what).to_owned(),
+        |(_, deed, keeps_all, says)| {
+            let home = home();
+            let server = home.serve();
+            stop(&home, "before");
+            deed(&home.database());
+            for session in ["after", "later"] {
+                stop(&home, session);
+            }
+            assert!(home.spooled().is_empty(), "both were acknowledged");
+            wait_until("the reason in the log", || server.log().contains(says));
+            let kept = |server: &Server| {
+                let events = server.get("/api/events?limit=100");
+                let sessions = events["events"].as_array().unwrap().iter();
+                sessions
+                    .filter_map(|event| event["session_id"].as_str().map(str::to_owned))
+                    .collect::<Vec<_>>()
+            };
+            let expected: &[&str] =
+                if keeps_all { &["before", "after", "later"] } else { &["after", "later"] };
+            assert_eq!(kept(&server), expected);
+            server.kill();
+            assert_eq!(kept(&home.serve()), expected, "after a crash");
+        },
+    );
 }
 
 #[test]

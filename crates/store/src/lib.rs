@@ -63,6 +63,9 @@ const CHECK_UP_TO: u64 = 32 << 20;
 /// Pages in the log before it is copied into the database.
 const USUAL_LOG_PAGES: usize = 1500;
 
+/// A log that grew beyond this is cut to it when it starts over.
+const LOG_STAYS: u64 = 16 << 20;
+
 /// Sets when COMMIT returns: with `Power`, when the data is on disk. With `Crash`, when it is in the log, which
 /// survives a crash of the server; [`wal::sync`] brings it to disk.
 pub fn set_durability(db: &Connection, durability: Durability) -> Result<()> {
@@ -117,7 +120,7 @@ fn open_writer(path: &Path) -> Result<Connection> {
         set_durability(&db, Durability::Power)?;
         db.pragma_update(None, "wal_autocheckpoint", USUAL_LOG_PAGES as i64)?;
         db.pragma_update(None, "foreign_keys", false)?;
-        db.pragma_update(None, "journal_size_limit", 16 << 20)?;
+        db.pragma_update(None, "journal_size_limit", LOG_STAYS as i64)?;
         db.pragma_update(None, "temp_store", "MEMORY")?;
         db.set_prepared_statement_cache_capacity(64);
         schema::migrate(&mut db)?;
@@ -261,10 +264,7 @@ fn damaged(error: anyhow::Error) -> anyhow::Error {
 /// Moves the database and its companions to `NAME.damaged-STAMP`, or to a later stamp if there is a file of that name: what was
 /// put aside before is never replaced.
 pub fn quarantine(path: &Path) -> Result<PathBuf> {
-    let now = Stamp::now().0 / 1_000_000_000;
-    let mut names = (now..).map(|stamp| with_suffix(path, &format!(".damaged-{stamp}")));
-    let is_free = |name: &PathBuf| ["", "-wal", "-shm"].iter().all(|end| !with_suffix(name, end).exists());
-    let aside = names.find(is_free).context("could not find a name for the damaged database")?;
+    let aside = free_name(path, "damaged")?;
     for companion in ["", "-wal", "-shm"] {
         let from = with_suffix(path, companion);
         if from.exists() {
@@ -274,6 +274,14 @@ pub fn quarantine(path: &Path) -> Result<PathBuf> {
     }
     let _ = std::fs::remove_file(suspect_file(path));
     Ok(aside)
+}
+
+/// `NAME.WHY-STAMP`, or a later stamp if there is a file of that name.
+fn free_name(path: &Path, why: &str) -> Result<PathBuf> {
+    let now = Stamp::now().0 / 1_000_000_000;
+    let mut names = (now..).map(|stamp| with_suffix(path, &format!(".{why}-{stamp}")));
+    let is_free = |name: &PathBuf| ["", "-wal", "-shm"].iter().all(|end| !with_suffix(name, end).exists());
+    names.find(is_free).context("could not find a name for the old database")
 }
 
 fn suspect_file(path: &Path) -> PathBuf {

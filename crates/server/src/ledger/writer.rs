@@ -35,6 +35,8 @@ const MAX_JOBS_PER_COMMIT: usize = 512;
 const TRY_TO_WRITE_EVERY: Duration = Duration::from_secs(2);
 /// The reason, for people.
 const NO_ROOM: &str = "the disk is full or read-only";
+const LOG_IS_GONE: &str =
+    "the database or its log was removed or replaced while another program reads it: end that program";
 
 /// Used by the writer's thread, and by a thread that finds it idle.
 pub type SharedWriter = Arc<Mutex<Writer>>;
@@ -51,8 +53,8 @@ pub struct Writer {
     checkpoint: Option<Checkpoint>,
     /// When to try again to write; `None` while the database is open for writing.
     try_again: Option<Instant>,
-    /// When to see whether there is room again, after the open database refused events because there was none.
-    look_for_room: Option<Instant>,
+    /// When to see whether the open database can be written again, after events could not be stored in it.
+    look_again: Option<Instant>,
     durability: Durability,
     /// COMMIT does what `durability` says. `false` after a failure, when that is unknown.
     durable: bool,
@@ -89,7 +91,7 @@ impl Writer {
             retention,
             checkpoint: None,
             try_again: None,
-            look_for_room: None,
+            look_again: None,
             durability,
             durable: true,
             files,
@@ -109,7 +111,7 @@ impl Writer {
         store::set_durability(&self.db, self.durability)?;
         self.ledger.published.log.start(&self.path, self.durability)?;
         self.checkpoint = Some(Checkpoint::start(&self.db, &self.path));
-        (self.try_again, self.look_for_room) = (None, None);
+        (self.try_again, self.look_again) = (None, None);
         Ok(())
     }
 
@@ -141,19 +143,34 @@ impl Writer {
         Ok(())
     }
 
-    /// The database was removed or replaced: what is written to the old file would be lost. Continues with the file
-    /// that is there now, or with a new one.
-    fn begin_again(&mut self) -> Result<()> {
+    /// Something happened to the files: what is written to the old ones would be lost. Continues with the file that is
+    /// there now, or with a new one.
+    fn begin_again(&mut self, changed: FilesChanged) -> Result<()> {
+        if changed != FilesChanged::LogUnreachable
+            && let Some(checkpoint) = &mut self.checkpoint
+        {
+            checkpoint.stop();
+        }
+        let aside = self.files.make_way(changed, &self.db)?;
         let damaged = self.reopen()?;
-        let kept = damaged.map(|aside| format!("; a damaged one is kept as {}", aside.display()));
+        let kept = damaged.or(aside).map(|aside| format!("; the old one is kept as {}", aside.display()));
         let events = self.projection.as_ref().map_or(0, |projection| projection.marks.event);
         log::line(&format!(
-            "{} was removed or replaced under the running server: continuing with {}{}",
-            self.path.display(),
-            if events == 0 { "a new one" } else { "the one that is there now" },
+            "{}: continuing with {}{}",
+            changed.describe(&self.path),
+            if events == 0 { "a new one" } else { "what is there now" },
             kept.unwrap_or_default()
         ));
         Ok(())
+    }
+
+    /// The events of the last COMMIT are stored in files that others find too. Otherwise does what makes that so.
+    fn settle_files(&mut self) -> Result<()> {
+        let changed = self.files.changed();
+        if changed == FilesChanged::LogUnreachable && !copy_all(&self.db)? {
+            anyhow::bail!(LOG_IS_GONE);
+        }
+        if changed == FilesChanged::No { Ok(()) } else { self.begin_again(changed) }
     }
 
     /// Opens the database that is there now; if it is damaged, a new one, and returns where the old one is.
@@ -181,7 +198,7 @@ impl Writer {
         if let Some(next) = self.try_again {
             return next.saturating_duration_since(Instant::now());
         }
-        let room = self.look_for_room.map(|next| next.saturating_duration_since(Instant::now()));
+        let room = self.look_again.map(|next| next.saturating_duration_since(Instant::now()));
         [self.rows_due(), room].into_iter().flatten().fold(self.retention.patience(), Duration::min)
     }
 
@@ -198,8 +215,8 @@ impl Writer {
         if self.try_again.is_some() {
             return;
         }
-        if self.look_for_room.is_some_and(|next| Instant::now() >= next) {
-            self.see_if_there_is_room();
+        if self.look_again.is_some_and(|next| Instant::now() >= next) {
+            self.see_if_it_can_write();
         }
         if self.rows_due().is_some_and(|due| due.is_zero()) {
             self.write_rows();
@@ -211,22 +228,22 @@ impl Writer {
         }
     }
 
-    /// Says that there is room again, even if no event comes to show it.
-    fn see_if_there_is_room(&mut self) {
-        match store::write_something(&self.db) {
+    /// Says that events are stored again, even if no event comes to show it.
+    fn see_if_it_can_write(&mut self) {
+        match store::write_something(&self.db).and_then(|()| self.settle_files()) {
             Ok(()) => {
-                self.look_for_room = None;
+                self.look_again = None;
                 self.ledger.published.set_trouble(None);
-                log::line("there is room on the disk again: events are stored");
+                log::line("the database can be written again: events are stored");
             }
-            Err(_) => self.look_for_room = Some(Instant::now() + TRY_TO_WRITE_EVERY),
+            Err(_) => self.look_again = Some(Instant::now() + TRY_TO_WRITE_EVERY),
         }
     }
 
     fn finish(&mut self) {
         self.write_rows();
         self.ledger.published.log.stop();
-        let Some(mut checkpoint) = self.checkpoint.take() else { return };
+        let Some(checkpoint) = self.checkpoint.take() else { return };
         let optimized = self.db.execute_batch("PRAGMA optimize").map_err(Into::into);
         if let Err(error) = optimized.and_then(|()| checkpoint.finish(&self.db)) {
             log::line(&format!("could not checkpoint the database: {error:#}"));
@@ -349,23 +366,26 @@ impl Writer {
             match self.attempt(&mut jobs, &failing) {
                 Ok(committed) => {
                     let changed = self.files.changed();
-                    let is_stored = match changed {
-                        FilesChanged::No => true,
-                        FilesChanged::KeepsDatabase => copy_all(&self.db).unwrap_or(false),
-                        FilesChanged::LostDatabase => false,
-                    };
-                    if !is_stored {
-                        match self.begin_again() {
-                            Ok(()) => failing.clear(),
+                    match changed {
+                        FilesChanged::No => {}
+                        FilesChanged::LogUnreachable => match copy_all(&self.db) {
+                            Ok(true) => {}
+                            Ok(false) => break anyhow::anyhow!(LOG_IS_GONE),
                             Err(error) => break error,
-                        }
-                        continue;
+                        },
+                        lost => match self.begin_again(lost) {
+                            Ok(()) => {
+                                failing.clear();
+                                continue;
+                            }
+                            Err(error) => break error,
+                        },
                     }
-                    self.look_for_room = None;
+                    self.look_again = None;
                     self.ledger.published.set_trouble(None);
                     self.publish(jobs, committed);
                     if changed != FilesChanged::No
-                        && let Err(error) = self.begin_again()
+                        && let Err(error) = self.begin_again(changed)
                     {
                         self.note(&error, "could not open the database again");
                     }
@@ -381,19 +401,23 @@ impl Writer {
         };
         self.projection = None;
         // The failure may be due to a replaced database. While nothing can be written, trying again takes care of that.
-        let lost = self.try_again.is_none() && self.files.changed() != FilesChanged::No;
-        if lost && self.begin_again().is_ok() {
+        let changed = if self.try_again.is_none() { self.files.changed() } else { FilesChanged::No };
+        let is_settled = match changed {
+            FilesChanged::No | FilesChanged::LogUnreachable => false,
+            lost => self.begin_again(lost).is_ok(),
+        };
+        if is_settled {
             return self.commit(jobs);
         }
         self.ledger.counts().commit_failures.fetch_add(1, Ordering::Relaxed);
         self.note(&failure, "could not store events");
         let is_no_room = self.try_again.is_some() || store::read_only::is_no_room(&failure);
         self.ledger.published.set_trouble(Some(Trouble { why: format!("{failure:#}"), is_no_room }));
-        if self.try_again.is_none() && is_no_room {
-            self.look_for_room.get_or_insert(Instant::now() + TRY_TO_WRITE_EVERY);
+        if self.try_again.is_none() && (is_no_room || changed != FilesChanged::No) {
+            self.look_again.get_or_insert(Instant::now() + TRY_TO_WRITE_EVERY);
         }
         // One job may be to blame: try each alone, unless there is no room for any.
-        if jobs.len() > 1 && !out_of_room(&failure) {
+        if jobs.len() > 1 && !out_of_room(&failure) && changed == FilesChanged::No {
             for job in jobs {
                 self.commit(vec![job]);
             }

@@ -87,13 +87,18 @@ impl Checkpoint {
     }
 
     /// Copies everything and removes the log.
-    pub fn finish(&mut self, db: &Connection) -> Result<()> {
+    pub fn finish(mut self, db: &Connection) -> Result<()> {
+        self.stop();
+        checkpoint(db, "TRUNCATE")?;
+        Ok(())
+    }
+
+    /// From when it returns on, nothing is copied any more.
+    pub fn stop(&mut self) {
         if let Some(CopyThread { ask, thread, .. }) = self.copier.take() {
             drop(ask);
             let _ = thread.join();
         }
-        checkpoint(db, "TRUNCATE")?;
-        Ok(())
     }
 }
 
@@ -142,10 +147,17 @@ fn copy(db: &Connection) -> Result<()> {
     Ok(())
 }
 
+/// How long [`copy_all`] waits for readers: hooks wait meanwhile.
+const WAIT_FOR_READERS: Duration = Duration::from_millis(200);
+
 /// Copies the whole log into the database and brings it to disk: for a log that nobody else can reach any more. `false`:
 /// a reader stands in the way.
 pub fn copy_all(db: &Connection) -> Result<bool> {
-    Ok(db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))? == 0)
+    let usual: i64 = db.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;
+    db.busy_timeout(WAIT_FOR_READERS)?;
+    let copied = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+    db.busy_timeout(Duration::from_millis(usual.max(0).unsigned_abs()))?;
+    Ok(copied? == 0)
 }
 
 fn checkpoint(db: &Connection, mode: &str) -> Result<LogPages> {
