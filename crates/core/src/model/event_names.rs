@@ -78,6 +78,22 @@ pub fn by_slug(slug: &str) -> Option<&'static Spec> {
     EVENTS.iter().find(|spec| spec.slug == slug)
 }
 
+/// What the hook and the status line post of what headspace itself records.
+const POSTED: [&str; 2] = [observed::STATUS_LINE, observed::GUARD];
+
+/// The name under which a posted event is stored. What only the server can know is never posted: such a name is a hook's
+/// that happens to be called the same, and nothing follows from it.
+pub fn posted_as(slug: &str) -> String {
+    if let Some(spec) = by_slug(slug) {
+        return spec.name.to_owned();
+    }
+    let name = name_of(slug);
+    match observed::NAMES.contains(&name.as_str()) && !POSTED.contains(&name.as_str()) {
+        true => name + "Hook",
+        false => name,
+    }
+}
+
 /// `PostToolUseFailure` ▶ `post-tool-use-failure`, also for names this build does not know.
 pub fn slug_of(name: &str) -> String {
     let mut slug = String::with_capacity(name.len() + 4);
@@ -112,6 +128,19 @@ pub fn name_of(slug: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_server_itself_observes_is_not_posted() {
+        for name in observed::NAMES {
+            for slug in [slug_of(name), name.to_owned()] {
+                let stored = posted_as(&slug);
+                let is_observed = observed::NAMES.contains(&stored.as_str());
+                assert_eq!(is_observed, POSTED.contains(&name), "{slug} is stored as {stored}");
+            }
+        }
+        assert_eq!(posted_as("post-tool-use"), "PostToolUse");
+        assert_eq!(posted_as("brand-new"), "BrandNew");
+    }
 
     #[test]
     fn every_slug_is_the_kebab_case_of_its_name() {

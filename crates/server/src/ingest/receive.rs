@@ -56,12 +56,8 @@ pub async fn receive_status(app: State<SharedState>, body: Body) -> ApiResult {
 /// The event a slug names, under headspace's own name for it, whichever client sent it. The status line's input is data
 /// about a session, not a hook: it never proves that hooks work.
 pub fn event_of(slug: &str, session_id: String, body: Map<String, Value>) -> NewEvent {
-    let status_line = slug == "status-line";
-    let name = match event_names::by_slug(slug) {
-        _ if status_line => observed::STATUS_LINE.to_owned(),
-        Some(spec) => spec.name.to_owned(),
-        None => event_names::name_of(slug),
-    };
+    let name = event_names::posted_as(slug);
+    let status_line = name == observed::STATUS_LINE;
     let mut incoming = Incoming { name, session_id, body };
     translate(&mut incoming, &Surroundings { home: &config::home() });
     let Incoming { name, session_id, body } = incoming;
