@@ -219,6 +219,15 @@ fn another_user_gets_in_with_no_cookie() {
             assert_eq!(refused, "HTTP/1.1 403 Forbidden", "{path} {headers:?}");
         }
     }
+    // Nor if the stranger hangs up before the server looks.
+    for round in 0..20 {
+        let body = event("theirs", json!({ "round": round })).to_string();
+        let headers = [("Cookie", cookie.as_str())];
+        let bytes = request(server.port, "POST", "/hook/stop", &headers, Some(body.as_bytes()));
+        as_another_user(server.port, &bytes, false);
+    }
+    server.hook("stop", event("ours", json!({})));
+    assert_eq!(server.get("/hook/status")["events_received"], 1);
 }
 
 #[test]

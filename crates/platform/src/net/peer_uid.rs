@@ -5,10 +5,31 @@
 
 use std::net::SocketAddr;
 
+/// Who has the client's end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    User(u32),
+    /// Nobody: it was closed. Whoever closes it at once must not pass for somebody who cannot be seen. On macOS also
+    /// another user, whose processes do not show what they hold.
+    Nobody,
+    /// The connection is open, and its other end is not in this system's tables: they show the connections of one
+    /// network namespace only. On Windows always.
+    Unknown,
+}
+
+/// Who has the client's end of this connection. Where nobody can be known, a request needs the token or the browser's
+/// cookie.
+pub fn owner(peer: SocketAddr, local: SocketAddr) -> Owner {
+    match uid(peer, local) {
+        Some(uid) => Owner::User(uid),
+        #[cfg(target_os = "linux")]
+        None if linux::is_open(local, peer) => Owner::Unknown,
+        None if cfg!(any(target_os = "linux", target_os = "macos")) => Owner::Nobody,
+        None => Owner::Unknown,
+    }
+}
+
 /// The user that owns the client's end of this connection; `None` if that cannot be known.
-///
-/// On a system that does not say (Windows) no owner is known, and every request needs the token or the
-/// browser's cookie.
 pub fn uid(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
     #[cfg(target_os = "linux")]
     return linux::uid(peer, local);
@@ -30,7 +51,7 @@ pub struct Holders {
     pub hidden: Vec<u32>,
 }
 
-/// Who holds the client's end of this connection; `None` where the system does not say.
+/// Who holds the client's end of this connection; `None` where the system does not say, and if it was closed.
 pub fn holders(peer: SocketAddr, local: SocketAddr) -> Option<Holders> {
     #[cfg(target_os = "linux")]
     return linux::holders(peer, local);
@@ -99,19 +120,36 @@ mod linux {
     /// A connection that was not accepted yet has nobody, and netlink says so. The table would say the same, after
     /// milliseconds: a thousand hooks that wait to be accepted must not read it a thousand times.
     pub fn uid(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
-        by_netlink(peer, local).unwrap_or_else(|| by_proc(peer, local))
+        match by_netlink(peer, local) {
+            Some(row) => row.owner(),
+            None => by_proc(peer, local)?.owner(),
+        }
+    }
+
+    /// Whether the end at `from` is connected: the other side has neither closed nor reset the connection.
+    pub fn is_open(from: SocketAddr, to: SocketAddr) -> bool {
+        const ESTABLISHED: u8 = 1;
+        let row = by_netlink(from, to).or_else(|| by_proc(from, to));
+        row.is_some_and(|row| row.state == ESTABLISHED)
+    }
+
+    /// What the kernel says about one end of a connection.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Row {
+        state: u8,
+        uid: u32,
+        /// 0: no process holds it.
+        inode: u32,
+    }
+
+    impl Row {
+        fn owner(self) -> Option<u32> {
+            (self.inode != 0).then_some(self.uid)
+        }
     }
 
     pub fn holders(peer: SocketAddr, local: SocketAddr) -> Option<Holders> {
-        let table = if peer.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
-        let (from, to) = (hex(peer), hex(local));
-        let table = std::fs::read_to_string(table).ok()?;
-        let (uid, inode) = table.lines().skip(1).find_map(|line| {
-            let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-            let found = fields.get(1) == Some(&from.as_str()) && fields.get(2) == Some(&to.as_str());
-            let number = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok());
-            found.then(|| number(7).zip(number(9))).flatten()
-        })?;
+        let Row { uid, inode, .. } = by_proc(peer, local).filter(|row| row.inode != 0)?;
         let link = format!("socket:[{inode}]");
         let mut holders = Holders::default();
         for entry in std::fs::read_dir("/proc").ok()?.flatten() {
@@ -123,12 +161,12 @@ mod linux {
                     let holds = |file: std::fs::DirEntry| {
                         std::fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == link.as_str())
                     };
-                    if inode != 0 && files.flatten().any(holds) {
+                    if files.flatten().any(holds) {
                         holders.pids.push(pid);
                     }
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                    if owner_of(pid) == Some(uid) {
+                    if owner_of(pid) == Some(uid.into()) {
                         holders.hidden.push(pid);
                     }
                 }
@@ -153,20 +191,21 @@ mod linux {
         };
         let no_peer = SocketAddr::new(ip, 0);
         let everywhere = SocketAddr::new(ip, address.port());
+        let owner = |address, no_peer| by_proc(address, no_peer)?.owner();
         by_netlink(address, no_peer)
-            .flatten()
-            .or_else(|| by_proc(address, no_peer))
-            .or_else(|| by_proc(everywhere, no_peer))
+            .and_then(Row::owner)
+            .or_else(|| owner(address, no_peer))
+            .or_else(|| owner(everywhere, no_peer))
             // A socket for both kinds of addresses is in the table of the longer ones.
             .or_else(|| {
                 let both =
                     (address.is_ipv4()).then(|| SocketAddr::from((Ipv6Addr::UNSPECIFIED, address.port())));
-                by_proc(both?, SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)))
+                owner(both?, SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)))
             })
     }
 
     /// One question to the kernel, one answer: `sock_diag(7)`. `None`: it does not answer, or knows no such socket.
-    fn by_netlink(peer: SocketAddr, local: SocketAddr) -> Option<Option<u32>> {
+    fn by_netlink(peer: SocketAddr, local: SocketAddr) -> Option<Row> {
         use std::io::{Read, Write};
         use std::os::fd::FromRawFd;
         // SAFETY: plain system call; the descriptor is checked and owned by `file` from here on.
@@ -192,7 +231,7 @@ mod linux {
         file.write_all(&request(peer, local)).ok()?;
         let mut answer = [0; 512];
         let length = file.read(&mut answer).ok()?;
-        owner(answer.get(..length)?)
+        row_in(answer.get(..length)?)
     }
 
     const REQUEST_LENGTH: usize = 16 + 56;
@@ -225,27 +264,31 @@ mod linux {
         bytes
     }
 
-    /// `idiag_uid` of an `inet_diag_msg`, if a process holds the socket. `None`: it is another message.
-    fn owner(answer: &[u8]) -> Option<Option<u32>> {
+    /// The row in an `inet_diag_msg`. `None`: it is another message.
+    fn row_in(answer: &[u8]) -> Option<Row> {
         let word = |at: usize| answer.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes);
         let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
         // Header 16; family, state, timer, retransmits 4; socket id 48; expires, rqueue, wqueue 12.
-        let (uid, inode) = (word(16 + 64)?, word(16 + 68)?);
-        (kind == SOCK_DIAG_BY_FAMILY).then(|| (inode != 0).then_some(uid))
+        let row = Row { state: *answer.get(16 + 1)?, uid: word(16 + 64)?, inode: word(16 + 68)? };
+        (kind == SOCK_DIAG_BY_FAMILY).then_some(row)
     }
 
     /// The same from `/proc/net/tcp`, where netlink is not allowed.
-    fn by_proc(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+    fn by_proc(peer: SocketAddr, local: SocketAddr) -> Option<Row> {
         let table = if peer.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
         let (from, to) = (hex(peer), hex(local));
         find(&std::fs::read_to_string(table).ok()?, &from, &to)
     }
 
-    fn find(table: &str, from: &str, to: &str) -> Option<u32> {
+    fn find(table: &str, from: &str, to: &str) -> Option<Row> {
         table.lines().skip(1).find_map(|line| {
             let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-            let found = fields.get(1) == Some(&from) && fields.get(2) == Some(&to);
-            (found && *fields.get(9)? != "0").then(|| fields.get(7)?.parse().ok())?
+            let number = |at: usize| fields.get(at)?.parse().ok();
+            if fields.get(1) != Some(&from) || fields.get(2) != Some(&to) {
+                return None;
+            }
+            let state = u8::from_str_radix(fields.get(3)?, 16).ok()?;
+            Some(Row { state, uid: number(7)?, inode: number(9)? })
         })
     }
 
@@ -266,7 +309,9 @@ mod linux {
     #[cfg(test)]
     mod tests {
         use super::*;
+        use crate::net::peer_uid::{Owner, owner};
         use std::net::{TcpListener, TcpStream};
+        use std::os::fd::AsRawFd;
 
         fn pair(address: &str) -> Option<(TcpStream, TcpStream)> {
             let listener = TcpListener::bind(address).ok()?;
@@ -280,9 +325,10 @@ mod linux {
             for address in ["127.0.0.1:0", "[::1]:0"] {
                 let Some((client, server)) = pair(address) else { continue };
                 let (peer, local) = (server.peer_addr().unwrap(), server.local_addr().unwrap());
-                assert_eq!(by_proc(peer, local), Some(me), "{address}");
-                assert!(by_netlink(peer, local).is_none_or(|uid| uid == Some(me)));
+                assert_eq!(by_proc(peer, local).and_then(Row::owner), Some(me), "{address}");
+                assert!(by_netlink(peer, local).is_none_or(|row| row.owner() == Some(me)));
                 assert_eq!(uid(peer, local), Some(me));
+                assert!(is_open(local, peer));
                 drop(client);
                 // A child that another test is just starting holds our descriptors too, until it is what it will be.
                 let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
@@ -290,7 +336,37 @@ mod linux {
                     assert!(std::time::Instant::now() < end, "an orphan belongs to nobody");
                     std::thread::yield_now();
                 }
+                assert_eq!(owner(peer, local), Owner::Nobody, "{address}");
+                assert_eq!(holders(peer, local), None, "{address}");
             }
+        }
+
+        #[test]
+        fn a_connection_that_was_reset_belongs_to_nobody() {
+            let Some((client, server)) = pair("127.0.0.1:0") else { return };
+            let (peer, local) = (server.peer_addr().unwrap(), server.local_addr().unwrap());
+            // SAFETY: the pointer and the length describe a `linger`; the descriptor is open.
+            unsafe {
+                let at_once = libc::linger { l_onoff: 1, l_linger: 0 };
+                let length = size_of_val(&at_once) as libc::socklen_t;
+                let at_once = std::ptr::from_ref(&at_once).cast();
+                libc::setsockopt(client.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, at_once, length);
+            }
+            drop(client);
+            let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+            while owner(peer, local) != Owner::Nobody {
+                assert!(std::time::Instant::now() < end, "{:?}", owner(peer, local));
+                std::thread::yield_now();
+            }
+        }
+
+        #[test]
+        fn a_half_closed_connection_still_has_its_owner() {
+            let Some((client, server)) = pair("127.0.0.1:0") else { return };
+            let (peer, local) = (server.peer_addr().unwrap(), server.local_addr().unwrap());
+            assert!(is_open(local, peer));
+            client.shutdown(std::net::Shutdown::Write).unwrap();
+            assert_eq!(owner(peer, local), Owner::User(crate::net::peer_uid::own_uid()), "half closed");
         }
 
         #[test]
@@ -312,9 +388,13 @@ mod linux {
 
         #[test]
         fn a_row_without_an_inode_is_not_believed() {
-            let row = |inode| format!("head\n  0: 0100007F:A000 0100007F:13BF 05 0:0 0:0 0 0 0 {inode} 1 0");
-            assert_eq!(find(&row("4711"), "0100007F:A000", "0100007F:13BF"), Some(0));
-            assert_eq!(find(&row("0"), "0100007F:A000", "0100007F:13BF"), None);
+            let row = |inode| {
+                let row = format!("head\n  0: 0100007F:A000 0100007F:13BF 05 0:0 0:0 0 7 0 {inode} 1 0");
+                find(&row, "0100007F:A000", "0100007F:13BF").unwrap()
+            };
+            assert_eq!(row("4711"), Row { state: 5, uid: 7, inode: 4711 });
+            assert_eq!(row("4711").owner(), Some(7));
+            assert_eq!(row("0").owner(), None);
         }
     }
 }

@@ -5,7 +5,8 @@
 //! owner of the connection).
 
 use headspace_page::connection::cookies;
-use headspace_platform::net::{local, peer_uid};
+use headspace_platform::net::local;
+use headspace_platform::net::peer_uid::{self, Owner};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::{Method, StatusCode, Uri};
 use std::net::{IpAddr, SocketAddr};
@@ -26,20 +27,24 @@ pub enum Connection {
     Port {
         peer: SocketAddr,
         local: SocketAddr,
-        same_user: OnceLock<bool>,
+        owner: OnceLock<Owner>,
     },
 }
 
 impl Connection {
     pub fn port(peer: SocketAddr, local: SocketAddr) -> Connection {
-        Connection::Port { peer, local, same_user: OnceLock::new() }
+        Connection::Port { peer, local, owner: OnceLock::new() }
     }
 
-    /// Known to be neither the server's own user nor root.
+    /// Neither the server's own user nor root is at the other end. Nobody counts as another user: who hangs up at once
+    /// cannot be seen any more.
     pub fn is_of_another_user(&self) -> bool {
-        let Connection::Port { peer, local, .. } = self else { return false };
-        let another = || peer_uid::uid(*peer, *local).is_some_and(|uid| !local::is_trusted(uid));
-        self.is_from_here() && !self.same_user() && another()
+        self.is_from_here()
+            && match self.owner() {
+                Owner::User(uid) => !local::is_trusted(uid),
+                Owner::Nobody => true,
+                Owner::Unknown => false,
+            }
     }
 
     /// From a process of this machine. Whoever connects to an address of his own machine comes from that address.
@@ -51,12 +56,18 @@ impl Connection {
 
     /// The server's own user, or root, who could read the token anyway.
     fn same_user(&self) -> bool {
-        let Connection::Port { peer, local, same_user } = self else { return true };
-        *same_user.get_or_init(|| {
-            let loopback = peer.ip().to_canonical().is_loopback();
-            let known = loopback.then(|| peer_uid::uid(*peer, *local)).flatten();
-            known.is_some_and(local::is_trusted)
-        })
+        let loopback = match self {
+            Connection::Socket { .. } => return true,
+            Connection::Port { peer, .. } => peer.ip().to_canonical().is_loopback(),
+        };
+        loopback && matches!(self.owner(), Owner::User(uid) if local::is_trusted(uid))
+    }
+
+    fn owner(&self) -> Owner {
+        match self {
+            Connection::Socket { .. } => Owner::User(peer_uid::own_uid()),
+            Connection::Port { peer, local, owner } => *owner.get_or_init(|| peer_uid::owner(*peer, *local)),
+        }
     }
 }
 
