@@ -117,7 +117,7 @@ pub async fn lock(State(app): State<SharedState>, headers: HeaderMap, body: Body
     let id = body.get("id").and_then(Value::as_u64).or(own.as_ref().map(|own| own.id));
     match (all, id) {
         (true, _) => app.answers.end_all_keys(),
-        (false, Some(id)) => drop(app.answers.with_keys(|keys, _| keys.end(id))),
+        (false, Some(id)) => app.answers.with_keys(|keys, _| keys.end(id)),
         (false, None) => return Err(forbidden("no key was sent that could be ended")),
     }
     app.refresh_readiness();
