@@ -77,7 +77,16 @@ fn accepted(bytes: &[u8], span: std::ops::Range<usize>) -> Option<Secret> {
     let example = ["password", "pass", "passwd", "pwd", "secret", "pw", "token"]
         .iter()
         .any(|word| password.eq_ignore_ascii_case(word.as_bytes()));
-    if password.is_empty() || example || stands_for_a_value(password) || password.contains(&b'{') {
+    // `[Square]Root2` is one, and `[password]` is not.
+    let bracketed = || {
+        let word = run_up_to(password, 1, 40, |byte| byte.is_ascii_alphabetic());
+        matches!(password[1 + word..], [b']', next, ..] if password[0] == b'[' && next.is_ascii_alphanumeric())
+    };
+    if password.is_empty()
+        || example
+        || (stands_for_a_value(password) && !bracketed())
+        || password.contains(&b'{')
+    {
         return None;
     }
     Secret::new("password", span)

@@ -79,6 +79,7 @@ pub const COMMANDS: &[SecretOption] = commands! {
     "unzip", "-P", Next, "", "unzip -P «{a12}» x.zip", "unzip -P $P x.zip";
     "docker", "-p", Next, "login", "docker login -u me -p «{p12}» r", "docker run -p 8080:80 nginx";
     "podman", "-p", Next, "login", "podman login -u me -p «{p12}» r", "podman run -p 8080:80 nginx";
+    "az", "keyvault secret show", Printed, "", "$ az keyvault secret show -n db --query value -o tsv\n«{p12}»", "$ az keyvault list -o tsv\nx1y2z3w4";
     "az", "-p", Next, "login", "az login -u a -p «{p12}»", "az vm list -p x1y2z3";
     "oc", "-p", Next, "login", "oc login -u a -p «{p12}»", "oc process -p NAME=x1y2";
     "redis-cli", "-a", Next, "", "redis-cli -a «{a20}» ping", "redis-cli -a $P ping";
@@ -167,6 +168,7 @@ pub const COMMANDS: &[SecretOption] = commands! {
     "cat", ".vault", Printed, "", "$ cat ~/.vault-token\n«{a40}»", "$ cat ~/.vaults1\n{{} x";
     "cat", "password.txt", Printed, "", "$ cat secrets/db_password.txt\n«{p12}»", "$ cat words.txt\nx1y2z3w4";
     "cat", "token.txt", Printed, "", "$ cat token.txt\n«{a40}»", "$ cat token.rs\nx1y2z3w4";
+    "codecov", "-t", Next, "", "codecov -t «{h8}-{h4}-{h4}-{h4}-{h12}» -f x", "codecov -t $T -f x";
     "mosquitto_passwd", "-b", Word(3), "", "mosquitto_passwd -b f me «{p12}»", "mosquitto_passwd -b f me $P";
     "mosquitto_pub", "-P", Next, "", "mosquitto_pub -u me -P «{a12}» -t t", "mosquitto_pub -P $P -t t";
     "mosquitto_sub", "-P", Next, "", "mosquitto_sub -u me -P «{a12}» -t t", "mosquitto_sub -P $P -t t";
@@ -294,6 +296,7 @@ pub const CALLS: &[Call] = calls! {
     "JWT.decode(", 2, Beside, "JWT.decode(token, '«{a32}»')", "JWT.decode(token1, key1)";
     "login(", 1, Beside, "client.login(\"«{a26}.{a6}.{a38}»\")", "login(\"me1@Example2.com\")";
     "NetworkCredential(", 2, Data, "new NetworkCredential(\"me\", \"«{a16}»\")", "new NetworkCredential(user1, pass1)";
+    "PDO->__construct(", 3, Data, "#0 /x.php(9): PDO->__construct('mysql:host=db', 'root', '«{p12}»')", "#0 /x.php(9): PDO->__construct(Array)";
     "PDO(", 3, Data, "new PDO('mysql:host=db', 'me', '«{a16}»')", "new PDO($dsn1, $user1, $pass1)";
     "algoliasearch(", 2, Beside, "algoliasearch(\"A1\", \"«{h32}»\")", "algoliasearch(appId1, apiKey1)";
     "login(", 2, Beside, "smtp.login(\"me\", \"«{a16}»\")", "login(\"me\", password1)";
@@ -341,6 +344,7 @@ pub const PHRASES: &[Phrase] = phrases! {
     "IDENTIFIED BY ", "CREATE USER a IDENTIFIED BY '«{p12}»'", "CREATE USER a IDENTIFIED BY ?";
     "mysql_native_password BY ", "IDENTIFIED WITH mysql_native_password BY '«{p12}»'", "IDENTIFIED WITH mysql_native_password BY ?";
     "caching_sha2_password BY ", "IDENTIFIED WITH caching_sha2_password BY '«{p12}»'", "IDENTIFIED WITH caching_sha2_password BY ?";
+    "6379> AUTH ", "127.0.0.1:6379> AUTH «{a20}»", "127.0.0.1:6379> AUTH default";
     "snyk auth ", "snyk auth «{h8}-{h4}-{h4}-{h4}-{h12}»", "snyk auth --help";
     "ConvertTo-SecureString ", "ConvertTo-SecureString \"«{p12}»\" -AsPlainText", "ConvertTo-SecureString $p -AsPlainText";
     "ConvertTo-SecureString -String ", "ConvertTo-SecureString -String '«{p12}»'", "ConvertTo-SecureString -String $p";

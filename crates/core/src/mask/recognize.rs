@@ -133,7 +133,9 @@ pub(super) fn prefixed(bytes: &[u8], at: usize, shape: &Shape) -> Option<Secret>
     }
     let secret = &bytes[start..start + judged];
     // Real keys are random: words joined by dashes, or one letter repeated, are examples in a text.
-    let random = secret.iter().any(u8::is_ascii_digit) || mixed_case(secret);
+    // One in thirty of AWS's has letters only.
+    let capitals = shape.name == "aws-key-id" && memchr::memmem::find(secret, b"EXAMPLE").is_none();
+    let random = secret.iter().any(u8::is_ascii_digit) || mixed_case(secret) || capitals;
     let example = secret.windows(8).any(|window| window.iter().all(|byte| matches!(byte, b'x' | b'X')));
     if !random || example {
         return None;
@@ -153,9 +155,10 @@ pub(super) fn prefixed(bytes: &[u8], at: usize, shape: &Shape) -> Option<Secret>
     Secret::new(shape.name, span)
 }
 
-/// `AKIA…,SECRET`: in tables the secret is in the next column.
+/// `AKIA…,SECRET`, `("AKIA…", "SECRET")`: the secret is in the next column, or the next argument.
 pub(super) fn secret_beside_id(rest: &[u8]) -> usize {
-    let gap = run_up_to(rest, 0, 8, |byte| matches!(byte, b',' | b'\t' | b' ' | b':' | b'|' | b';'));
+    let between = |byte| matches!(byte, b',' | b'\t' | b' ' | b':' | b'|' | b';' | b'\\') || is_quote(byte);
+    let gap = run_up_to(rest, 0, 8, between);
     let length = run_up_to(rest, gap, 64, |byte| Alphabet::Base64.has(byte));
     if gap > 0 && length == 40 && is_random(&rest[gap..gap + 40]) { gap + 40 } else { 0 }
 }
@@ -306,16 +309,21 @@ pub(super) fn seed(bytes: &[u8], at: usize) -> Option<Secret> {
 
 /// `TRUE\t1893456000\tname\tvalue`: a line of a cookie file.
 pub(super) fn cookie_jar(bytes: &[u8], at: usize) -> Option<Secret> {
-    let word = ["TRUE\t", "FALSE\t"].iter().find(|word| bytes[at..].starts_with(word.as_bytes()))?;
-    let expiry = at + word.len();
+    let word = ["TRUE", "FALSE"].iter().find(|word| bytes[at..].starts_with(word.as_bytes()))?;
+    // A tab as it is, or as JSON writes it.
+    let after_tab = |at: usize| match bytes.get(at..)? {
+        [b'\t', ..] => Some(at + 1),
+        [b'\\', b't', ..] => Some(at + 2),
+        _ => None,
+    };
+    let within = |byte: u8| byte > b' ' && byte < 0x7f && !matches!(byte, b'\\' | b'"');
+    let expiry = after_tab(at + word.len())?;
     let digits = run_up_to(bytes, expiry, 20, |byte| byte.is_ascii_digit());
-    let name = expiry + digits + 1;
-    let name_length = run_up_to(bytes, name, 80, |byte| byte > b' ');
-    let start = name + name_length + 1;
-    let tabs = digits > 0 && bytes.get(name - 1) == Some(&b'\t') && bytes.get(start - 1) == Some(&b'\t');
-    let length = run_up_to(bytes, start, 4096, |byte| byte > b' ' && byte < 0x7f);
+    let name = after_tab(expiry + digits)?;
+    let start = after_tab(name + run_up_to(bytes, name, 80, within))?;
+    let length = run_up_to(bytes, start, 4096, within);
     let value = bytes.get(start..start + length.min(256))?;
-    let likely = tabs
+    let likely = digits > 0
         && length >= 8
         && !is_wordy(value)
         && !value.iter().all(u8::is_ascii_digit)

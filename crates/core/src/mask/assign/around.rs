@@ -16,16 +16,23 @@ pub fn parent(bytes: &[u8], at: usize) -> Option<Kind> {
     kind_of(&bytes[name.span]).filter(|kind| !matches!(kind, Kind::Authorization | Kind::Cookie))
 }
 
-/// `"Type": "SecureString", "Value": …`, with `at` at the last name: a parameter of AWS.
+/// `"Type": "SecureString", "Value": …`, with `at` at the last name: a parameter of AWS. `"keyName": "key1", …, "value": …`:
+/// a key of Azure.
 pub fn declared(bytes: &[u8], at: usize) -> Option<Kind> {
     let lead = &bytes[at.saturating_sub(LONGEST_NAME)..at];
-    memchr::memmem::find(lead, b"SecureString").is_some().then_some(Kind::Secret)
+    let has = |word: &str| memchr::memmem::find(lead, word.as_bytes()).is_some();
+    if has("SecureString") {
+        return Some(Kind::Secret);
+    }
+    has("\"keyName").then_some(Kind::Key)
 }
 
 /// `"username": "me", "key": …`, with `at` at the last name.
 pub fn of_user(bytes: &[u8], at: usize) -> Option<Kind> {
     let lead = &bytes[at.saturating_sub(LONGEST_NAME)..at];
-    memchr::memmem::find(lead, b"\"username").is_some().then_some(Kind::Key)
+    let user =
+        ["\"username", "\"Username"].iter().any(|word| memchr::memmem::find(lead, word.as_bytes()).is_some());
+    user.then_some(Kind::Key)
 }
 
 /// A `result` of Terraform's `random_password`, which begins at or after `from`: the next fields say how it was made.

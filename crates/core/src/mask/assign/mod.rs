@@ -8,7 +8,9 @@ pub mod reading;
 pub use crate::mask::assign::around::two_words;
 use crate::mask::assign::around::{declared, generated, of_user, parent, sibling, spoken, typed};
 pub use crate::mask::assign::headers::{authorization, cookie};
-pub use crate::mask::assign::reading::{NameAt, ValueAt, array, name_before, prompted, value_from};
+pub use crate::mask::assign::reading::{
+    NameAt, ValueAt, array, name_before, prompted, value_from, words_and_number,
+};
 use crate::mask::assign::reading::{highlighted, plain_end, whole};
 use crate::mask::bytes::{is_blank, is_name_byte, line_end, next_line, run_up_to, starts_with_ignore_case};
 use crate::mask::judge::{Style, is_chosen, is_path, is_random, is_secret, is_wordy, stands_for_a_value};
@@ -29,6 +31,7 @@ const LONGEST_ARGUMENT: usize = 200;
 /// What may precede the name of a setting on its line.
 const OWNERS: &[&[u8]] = &[
     b"",
+    b":",
     b"-",
     b"*",
     b">",
@@ -53,6 +56,9 @@ pub fn owns_line(bytes: &[u8], name: usize) -> bool {
     let escaped = memchr::memmem::rfind(&before[line..], b"\\n").map_or(0, |at| at + 2);
     let whole = line + escaped > 0 || from == 0;
     let lead = before[line + escaped..].trim_ascii();
+    // The beginning of a text in JSON.
+    let begins = memchr::memmem::rfind(lead, b"\":\"").map(|at| at + 3);
+    let (whole, lead) = (whole || begins.is_some(), &lead[begins.unwrap_or(0)..]);
     whole && OWNERS.contains(&lead)
 }
 
@@ -173,7 +179,8 @@ pub fn found(bytes: &[u8], kind: Kind, style: Style, name: &NameAt, from: usize)
             Some(Found::Cookies(start..end))
         }
         Kind::Password | Kind::Secret | Kind::Key | Kind::QuietKey | Kind::Seed => {
-            let kind = if kind == Kind::Secret && is_of_session(bytes, name) { Kind::Password } else { kind };
+            let chosen = kind == Kind::Secret && (is_of_session(bytes, name) || is_of_user(bytes, name));
+            let kind = if chosen { Kind::Password } else { kind };
             let machine = matches!(kind, Kind::Secret | Kind::Key);
             let listed = || machine.then(|| listed_value(bytes, from)).flatten();
             let mut value = value_from(bytes, from).or_else(|| block(bytes, from)).or_else(listed)?;
@@ -192,6 +199,9 @@ pub fn found(bytes: &[u8], kind: Kind, style: Style, name: &NameAt, from: usize)
                     .any(|scheme| starts_with_ignore_case(&bytes[value.span.start..], scheme));
             if kind == Kind::Secret && schemed {
                 return authorization(bytes, from).map(Found::Secret);
+            }
+            if !value.quoted && kind == Kind::Password && matches!(style, Style::Line | Style::Env) {
+                value = reading::unusual(bytes, name, value);
             }
             let judged = value.judged(bytes);
             // A mask right after it was part of the value: what is left of the value was judged with it.
@@ -212,6 +222,13 @@ fn is_of_session(bytes: &[u8], name: &NameAt) -> bool {
     let call = memchr::memrchr(b'(', lead).map(|open| &lead[..=open]);
     bytes[name.span.clone()].eq_ignore_ascii_case(b"secret")
         && call.is_some_and(|call| CALLS.iter().any(|known| call.ends_with(known)))
+}
+
+/// `"Username": "me", "Secret": …`: what Docker's helpers for credentials read and print.
+fn is_of_user(bytes: &[u8], name: &NameAt) -> bool {
+    name.quoted
+        && bytes[name.span.clone()].eq_ignore_ascii_case(b"secret")
+        && of_user(bytes, name.span.start).is_some()
 }
 
 /// `JWT_SECRET=…`: what an application signs with, which its developer had to think of.

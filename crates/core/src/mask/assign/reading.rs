@@ -2,8 +2,8 @@
 
 use crate::mask::assign::{LONGEST_NAME, LONGEST_QUOTED, MAX_JUDGED_BYTES, WIDEST_GAP, owns_line};
 use crate::mask::bytes::{
-    color_end, color_start, is_blank, is_name_byte, is_quote, run, run_up_to, starts_with_ignore_case,
-    word_start,
+    color_end, color_start, is_blank, is_name_byte, is_quote, next_line, run, run_up_to,
+    starts_with_ignore_case, word_start,
 };
 use crate::mask::judge::Judged;
 use std::ops::Range;
@@ -165,7 +165,13 @@ pub fn value_from(bytes: &[u8], from: usize) -> Option<ValueAt> {
         _ if bytes[at..].starts_with(b"%22") => at += 3,
         // ODBC puts values with special characters in braces.
         Some(b'{') if slashes == 0 => {
-            let end = run_up_to(bytes, at + 1, MAX_JUDGED_BYTES, |byte| !matches!(byte, b'}' | b'{' | b'\n'));
+            let part =
+                |from| run_up_to(bytes, from, MAX_JUDGED_BYTES, |byte| !matches!(byte, b'}' | b'{' | b'\n'));
+            let mut end = part(at + 1);
+            // A brace in it is doubled.
+            if bytes[at + 1 + end..].starts_with(b"}}") {
+                end += 2 + part(at + 3 + end);
+            }
             let closed = bytes.get(at + 1 + end) == Some(&b'}');
             let odd = bytes[at + 1..at + 1 + end]
                 .iter()
@@ -223,10 +229,79 @@ fn closing(bytes: &[u8], start: usize, quote: u8, slashes: usize) -> Option<usiz
         let before = limit[start..found].iter().rev().take_while(|byte| **byte == b'\\').count();
         // Without escapes around it, an even number of backslashes is part of the text.
         if before == slashes || (slashes == 0 && before % 2 == 0) {
-            return Some(if slashes == 0 { found } else { found - before });
+            let end = if slashes == 0 { found } else { found - before };
+            return (!has_line_feed(&limit[start..end], slashes)).then_some(end);
         }
         at = found + 1;
     }
+}
+
+/// A password that code or a sentence would not be: `Yukon(Gold)88`, `Plum;Jam;4`, or `Tin Whistle 20`. `value`, if it is
+/// not like that.
+pub fn unusual(bytes: &[u8], name: &NameAt, value: ValueAt) -> ValueAt {
+    let start = value.span.start;
+    match words_and_number(bytes, start).or_else(|| signs(bytes, name, &value)) {
+        Some(end) => ValueAt { span: start..end, quoted: true },
+        None => value,
+    }
+}
+
+/// `Tin Whistle 20`, and nothing else on its line: where it ends.
+pub fn words_and_number(bytes: &[u8], start: usize) -> Option<usize> {
+    let (mut at, mut words) = (start, 0);
+    while bytes.get(at).is_some_and(u8::is_ascii_uppercase) {
+        let word = run_up_to(bytes, at, 16, |byte| byte.is_ascii_alphabetic());
+        let small = bytes[at + 1..at + word].iter().all(u8::is_ascii_lowercase);
+        if word < 3 || !small || bytes.get(at + word) != Some(&b' ') {
+            return None;
+        }
+        (at, words) = (at + word + 1, words + 1);
+    }
+    let end = at + run_up_to(bytes, at, 5, |byte| byte.is_ascii_digit());
+    let slashes = run_up_to(bytes, end, 4, |byte| byte == b'\\');
+    let ended = matches!(bytes.get(end + slashes), None | Some(b'"' | b'\'')) || next_line(bytes, end) > end;
+    (words >= 2 && (1..=4).contains(&(end - at)) && ended).then_some(end)
+}
+
+/// `Yukon(Gold)88`, after a name that begins its line or a blank: where it ends.
+fn signs(bytes: &[u8], name: &NameAt, value: &ValueAt) -> Option<usize> {
+    let start = value.span.start;
+    let length = run_up_to(bytes, start, 40, |byte| {
+        byte.is_ascii_alphanumeric()
+            || matches!(
+                byte,
+                b'(' | b')' | b'[' | b']' | b';' | b'&' | b'#' | b'!' | b'?' | b'*' | b'_' | b'-'
+            )
+    });
+    let text = &bytes[start..start + length];
+    let has = |class: fn(&u8) -> bool| text.iter().any(class);
+    let next = bytes.get(start + length);
+    let ended = next.is_none_or(|next| matches!(next, b' ' | b'"'))
+        || next_line(bytes, start + length) > start + length;
+    // A call, an index or a statement ends with its sign.
+    let closed =
+        text.windows(2).all(|pair| !matches!(pair[0], b')' | b']' | b';') || pair[1].is_ascii_alphanumeric());
+    let fits = (8..40).contains(&length)
+        && ended
+        && closed
+        && length > value.span.len()
+        && text[0].is_ascii_alphanumeric()
+        && !matches!(text[length - 1], b'(' | b')' | b'[' | b']' | b';' | b'&')
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_digit);
+    let apart =
+        || owns_line(bytes, name.span.start) || bytes.get(name.span.end).copied().is_some_and(is_blank);
+    (fits && apart()).then_some(start + length)
+}
+
+/// Whether it has a line feed, as JSON writes it where a quote has so many backslashes before it.
+fn has_line_feed(text: &[u8], slashes: usize) -> bool {
+    slashes > 0
+        && memchr::memmem::find_iter(text, b"\\n").any(|at| {
+            let before = text[..at].iter().rev().take_while(|byte| **byte == b'\\').count();
+            before + 1 == slashes.div_ceil(2)
+        })
 }
 
 /// The end of a value without quotes.

@@ -4,7 +4,7 @@ mod words;
 
 use crate::mask::bytes::{listed, starts_with_ignore_case};
 use crate::mask::judge::words::{
-    NEVER, NEVER_RANGES, SENTENCE, STEM_RANGES, STEMS, contains_any, has_stem, is_sentence,
+    NEVER, NEVER_RANGES, SENTENCE, STEM_RANGES, STEMS, contains_any, has_stem, is_phrase, is_sentence,
 };
 use crate::mask::names::Kind;
 use crate::mask::noise::is_noise;
@@ -38,7 +38,7 @@ pub fn is_secret(kind: Kind, style: Style, value: &Judged) -> bool {
     if value.quoted && kind != Kind::Seed && is_salt(bytes) {
         return true;
     }
-    if bytes.is_empty() || stands_for_a_value(bytes) {
+    if bytes.is_empty() || stands_for_a_value(bytes) || is_date(bytes) {
         return false;
     }
     if kind == Kind::Seed {
@@ -52,7 +52,10 @@ pub fn is_secret(kind: Kind, style: Style, value: &Judged) -> bool {
     }
     let style = if style == Style::Told { Style::Beside } else { style };
     if value.quoted && bytes.contains(&b' ') {
-        return kind == Kind::Password && style != Style::Beside && !is_sentence(bytes) && !is_foreign(bytes);
+        return kind == Kind::Password
+            && style != Style::Beside
+            && (!is_sentence(bytes) || style == Style::Env && is_phrase(bytes))
+            && !is_foreign(bytes);
     }
     // A label in another script.
     if is_foreign(bytes) {
@@ -81,10 +84,7 @@ pub fn is_secret(kind: Kind, style: Style, value: &Judged) -> bool {
             // `username=me,password=SECRET9,uid=1000`: a variable rarely ends with a number.
             let option = style == Style::Env && value.next == b',' && bytes[bytes.len() - 1].is_ascii_digit();
             let argument = !value.quoted && matches!(value.next, b')' | b',') && !option;
-            bytes.len() >= 6
-                && !argument
-                && !has_stem(bytes)
-                && (!bytes.contains(&b'.') || ends_with_number(bytes))
+            bytes.len() >= 6 && !argument && !has_stem(bytes) && (!bytes.contains(&b'.') || has_number(bytes))
         }
         (Kind::Password, _) => bytes.len() >= 4,
         (Kind::Secret, Style::Data | Style::Line | Style::Env) if value.quoted && is_made_up(bytes) => {
@@ -97,6 +97,16 @@ pub fn is_secret(kind: Kind, style: Style, value: &Judged) -> bool {
         }
         _ => bytes.len() >= 8,
     }
+}
+
+/// `2026-11-18`, `2026-11-18T09:30:00Z`: when a secret was made.
+fn is_date(bytes: &[u8]) -> bool {
+    let digit = |at: &usize| bytes[*at].is_ascii_digit();
+    bytes.len() >= 10
+        && [0, 1, 2, 3, 5, 6, 8, 9].iter().all(digit)
+        && bytes[4] == b'-'
+        && bytes[7] == b'-'
+        && matches!(bytes.get(10), None | Some(b'T' | b' '))
 }
 
 /// Words with letters outside of ASCII and nothing else: what a form says, rather than a password.
@@ -188,8 +198,17 @@ fn is_salt(bytes: &[u8]) -> bool {
 
 /// `Copper.Anchor.56`: the last part of a member or a file's name is not a number.
 fn ends_with_number(bytes: &[u8]) -> bool {
-    let last = bytes.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
-    !last.is_empty() && last.iter().all(u8::is_ascii_digit)
+    bytes.rsplit(|byte| *byte == b'.').next().is_some_and(is_number)
+}
+
+/// The same, or `Bodkin.4.Thread`: no part of a type's name is one.
+fn has_number(bytes: &[u8]) -> bool {
+    let inside = || bytes[0].is_ascii_uppercase() && bytes.split(|byte| *byte == b'.').any(is_number);
+    ends_with_number(bytes) || inside()
+}
+
+fn is_number(part: &[u8]) -> bool {
+    !part.is_empty() && part.iter().all(u8::is_ascii_digit)
 }
 
 /// `amber-gondola-maple-99`, `amber-gondola-maple-juniper`: words and perhaps a number, as password managers make them.
@@ -218,7 +237,7 @@ pub fn is_chosen(value: &Judged) -> bool {
         && bytes.iter().any(u8::is_ascii_lowercase)
         && !stands_for_a_value(bytes)
         && if blank {
-            value.quoted && bytes.len() >= 12 && !is_sentence(bytes)
+            value.quoted && bytes.len() >= 12 && (!is_sentence(bytes) || is_phrase(bytes))
         } else {
             bytes.len() >= 20 || is_numbered(bytes)
         }
@@ -280,7 +299,7 @@ pub fn stands_for_a_value(bytes: &[u8]) -> bool {
         (letter || rest.is_empty() || (name == rest.len() && name < 3))
             && matches!(
                 rest.get(name),
-                None | Some(b'/' | b'.' | b':' | b'-' | b'@' | b'%' | b'[' | b'$' | b'&')
+                None | Some(b'/' | b'.' | b':' | b'-' | b'@' | b'%' | b'[' | b'$' | b'&' | b'{')
             )
     };
     match first {

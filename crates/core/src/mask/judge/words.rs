@@ -204,6 +204,19 @@ pub fn contains_any(
 pub static STEM_RANGES: [(u8, u8); 256] = ranges(STEMS);
 pub static NEVER_RANGES: [(u8, u8); 256] = ranges(NEVER);
 
+/// `the owl flies at noon`: small words, and none that a form or a message has.
+pub fn is_phrase(bytes: &[u8]) -> bool {
+    const SMALL: &str = "a|an|the|of|in|on|at|with|and|by|from|for";
+    let words = || bytes.split(|byte| *byte == b' ');
+    let small = |word: &[u8]| listed(SMALL).any(|known| word == known.as_bytes());
+    let telling = |word: &[u8]| listed(SENTENCE).any(|known| word == known.as_bytes()) && !small(word);
+    let letters = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    (4..=8).contains(&words().count())
+        && words().all(|word| !word.is_empty() && word.iter().all(letters) && !telling(word))
+        // A `keyboard` is not a key.
+        && !contains_any(bytes, STEMS, &STEM_RANGES, |_, stem| stem != "key")
+}
+
 /// Which of `words` begin with a byte, in either case.
 const fn ranges(words: &[&str]) -> [(u8, u8); 256] {
     let mut ranges = [(0, 0); 256];

@@ -1,10 +1,10 @@
 //! Arguments of programs that take secrets.
 
 use crate::mask::Secret;
-use crate::mask::assign::{self, Found, NameAt, value_from};
+use crate::mask::assign::{self, Found, NameAt, ValueAt, value_from, words_and_number};
 use crate::mask::bytes::{is_blank, is_name_byte, is_quote, run_up_to};
 use crate::mask::commands::{COMMANDS, Form, SecretOption};
-use crate::mask::judge::{Style, is_secret};
+use crate::mask::judge::{Style, is_random, is_secret};
 use crate::mask::names::{Kind, kind_of};
 use crate::mask::recognize::{among_words, printed};
 use crate::mask::scan::{Scan, Stretch};
@@ -68,8 +68,18 @@ impl Scan<'_> {
         }
         let row = |row: &SecretOption| {
             let with = row.with.is_empty() || memchr::memmem::find(between, row.with.as_bytes()).is_some();
-            (with && bytes[at..].starts_with(row.option.as_bytes())).then_some(())?;
-            let after = at + row.option.len();
+            // `-sSu` is `-s -S -u`.
+            let cluster = run_up_to(bytes, at + 1, 8, |byte| byte.is_ascii_alphabetic());
+            let last = row.option.len() == 2 && row.form == Form::AfterColon && cluster > 1;
+            let last = last
+                && bytes[at + cluster] == row.option.as_bytes()[1]
+                && bytes.get(at + cluster + 1) == Some(&b' ');
+            let after = match last {
+                true => at + cluster + 1,
+                false if bytes[at..].starts_with(row.option.as_bytes()) => at + row.option.len(),
+                false => return None,
+            };
+            with.then_some(())?;
             let apart = bytes.get(after).copied().is_some_and(|byte| is_blank(byte) || byte == b'=');
             // `-u user:password` may be written without the blank.
             let either = row.form == Form::AfterColon && row.option.len() == 2;
@@ -90,11 +100,27 @@ impl Scan<'_> {
                     let end = if value.quoted { value.span.end } else { value.span.start + whole };
                     return Some(Err(value.span.start..end));
                 }
-                Form::AfterColon => value.span.start += memchr::memchr(b':', inner)? + 1,
+                Form::AfterColon => {
+                    let colon = memchr::memchr(b':', inner)?;
+                    // `KEY:x`, `KEY:`: a key stands for the user, and the password for nothing.
+                    let is_key = colon >= 10
+                        && is_random(&inner[..colon])
+                        && matches!(inner[colon..], [_] | [_, b'x' | b'X']);
+                    value.span = match is_key {
+                        true => value.span.start..value.span.start + colon,
+                        false => value.span.start + colon + 1..value.span.end,
+                    };
+                    value.quoted |= is_key;
+                }
                 Form::AfterPercent => value.span.start += memchr::memchr(b'%', inner)? + 1,
                 Form::AfterComma => value.span.start += memchr::memchr(b',', inner)? + 1,
                 Form::Glued | Form::Next => {}
                 _ => return None,
+            }
+            // `'-pTin Whistle 20'`
+            let spaced = || words_and_number(bytes, value.span.start).filter(|_| is_quote(before));
+            if let Some(end) = (row.form == Form::Glued).then(spaced).flatten() {
+                value = ValueAt { span: value.span.start..end, quoted: true };
             }
             if !value.quoted {
                 let more = run_up_to(bytes, value.span.end, 128, |byte| {

@@ -347,7 +347,12 @@ impl Scan<'_> {
         let lead = &bytes[from..name.span.start];
         let mut words = lead.split(u8::is_ascii_whitespace).rev();
         let apart = words.next() == Some(b"");
-        let netrc = apart && words.filter(|word| !word.is_empty()).nth(1) == Some(b"login");
+        let mut words = words.filter(|word| !word.is_empty());
+        let netrc = apart
+            && match words.nth(1) {
+                Some(b"account") => words.nth(1) == Some(b"login"),
+                word => word == Some(b"login"),
+            };
         // A line of settings: `requirepass …`
         let slashes = run_up_to(bytes, value.span.end, 8, |byte| byte == b'\\');
         let end = value.span.end + if value.quoted { slashes + 1 } else { 0 };

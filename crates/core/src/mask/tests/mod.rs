@@ -248,8 +248,11 @@ impl Noise {
         const DIGITS: &str = "0123456789";
         let alphabet = match kind {
             'a' => [SMALL, BIG, DIGITS].concat(),
-            'A' => ["ABCDEFGHIJKLMNOPQRSTUVWXYZ", "234567"].concat(),
+            'A' => [BIG, "234567"].concat(),
+            'u' => BIG.into(),
+            'U' => [BIG, DIGITS].concat(),
             'h' => "0123456789abcdef".into(),
+            'H' => "0123456789ABCDEF".into(),
             'b' => [SMALL, BIG, DIGITS, "+/"].concat(),
             'w' => [SMALL, BIG, DIGITS, SMALL, BIG, DIGITS, "_-"].concat(),
             'l' => [SMALL, DIGITS].concat(),
@@ -266,8 +269,8 @@ impl Noise {
                 noise[at] = 'Q';
             }
         }
-        // Any real secret of this length has a digit.
-        if length >= 8 && kind != 'z' {
+        // Nearly any real secret of this length has a digit.
+        if length >= 8 && !matches!(kind, 'z' | 'u') {
             noise[length / 2] = '7';
         }
         noise.into_iter().collect()
@@ -328,7 +331,7 @@ fn rows(data: &str) -> Vec<(String, String)> {
 
 /// The sets, each written before anybody looked at what the tables then missed of it, and one of how many rows may be
 /// wrong. The promise is one in twenty; sets that the tables were mended with are held to more.
-const SECRETS: [(&str, &str, usize); 10] = [
+const SECRETS: [(&str, &str, usize); 12] = [
     ("the first", include_str!("secrets.txt"), 50),
     ("by attack", include_str!("attack_secrets.txt"), 50),
     ("forecast", include_str!("forecast_secrets.txt"), 20),
@@ -339,8 +342,10 @@ const SECRETS: [(&str, &str, usize); 10] = [
     ("trades", include_str!("trades_secrets.txt"), 30),
     ("mixed", include_str!("mixed_secrets.txt"), 50),
     ("classes", include_str!("classes_secrets.txt"), 100),
+    ("daily", include_str!("daily_secrets.txt"), 100),
+    ("kinds", include_str!("kinds_secrets.txt"), 50),
 ];
-const LOOKALIKES: [(&str, &str, usize); 10] = [
+const LOOKALIKES: [(&str, &str, usize); 12] = [
     ("the first", include_str!("lookalikes.txt"), 50),
     ("by attack", include_str!("attack_lookalikes.txt"), 50),
     ("forecast", include_str!("forecast_lookalikes.txt"), 50),
@@ -351,6 +356,8 @@ const LOOKALIKES: [(&str, &str, usize); 10] = [
     ("trades", include_str!("trades_lookalikes.txt"), 50),
     ("mixed", include_str!("mixed_lookalikes.txt"), 50),
     ("classes", include_str!("classes_lookalikes.txt"), 100),
+    ("daily", include_str!("daily_lookalikes.txt"), 100),
+    ("kinds", include_str!("kinds_lookalikes.txt"), 100),
 ];
 
 /// The ways one text reaches the store, each with its name and the text to be masked.
