@@ -308,8 +308,9 @@ fn ending(end: &[u8], name: &[u8]) -> Option<Kind> {
     if row.kind != Kind::Password && start > 0 && HARMLESS.iter().any(harmless) {
         return None;
     }
-    // `FirebaseAuth` is a part of a program.
-    if row.end == "AUTH" && name[0].is_ascii_uppercase() && name.iter().any(u8::is_ascii_lowercase) {
+    // `FirebaseAuth` is a part of a program; `X-Service-Auth` is a header.
+    let part = || name[0].is_ascii_uppercase() && name.iter().any(u8::is_ascii_lowercase);
+    if row.end == "AUTH" && part() && !name.contains(&b'-') {
         return None;
     }
     // `key` alone, `sortKey`: only longer rows and the names of environment variables and of headers say enough. What

@@ -230,6 +230,20 @@ pub fn of_user(bytes: &[u8], at: usize) -> bool {
     listed(USERS).any(|word| contains(lead, word))
 }
 
+/// Whether the name at `at` begins a line, and the line above begins with a user's.
+pub fn below_user(bytes: &[u8], at: usize) -> bool {
+    let from = at.saturating_sub(WIDEST);
+    let lead = &bytes[from..at];
+    // With line ends as they are, or as JSON writes them.
+    let Some(lead) = lead.strip_suffix(b"\n").or_else(|| lead.strip_suffix(b"\\n")) else { return false };
+    let plain = lead.iter().rposition(|byte| matches!(byte, b'\n' | b'"')).map_or(0, |end| end + 1);
+    let escaped = memchr::memmem::rfind(lead, b"\\n").map_or(0, |end| end + 2);
+    let line = &lead[plain.max(escaped)..];
+    ["user", "login", "email", "e-mail", "benutzer", "usuario", "utilisateur"]
+        .iter()
+        .any(|word| starts_with_ignore_case(line, word) && line.contains(&b':'))
+}
+
 fn line_before(bytes: &[u8], at: usize) -> &[u8] {
     let lead = &bytes[at.saturating_sub(64)..at];
     &lead[lead.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1)..]

@@ -123,6 +123,7 @@ pub fn assigned(bytes: &[u8], span: Range<usize>) -> Option<Found> {
     let style = match separator {
         b',' => Style::Beside,
         _ if bare_pass && text != b"PASS" && tell::of_user(bytes, name.span.start) => Style::Told,
+        _ if bare_pass && text != b"PASS" && tell::below_user(bytes, name.span.start) => Style::Line,
         _ if bare_pass => Style::Beside,
         b'=' if !name.spaced && !bytes.get(span.end).copied().is_some_and(is_blank) => Style::Env,
         b'%' => Style::Env,

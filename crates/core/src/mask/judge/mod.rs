@@ -84,7 +84,10 @@ pub fn is_secret(kind: Kind, style: Style, value: &Judged) -> bool {
             // `username=me,password=SECRET9,uid=1000`: a variable rarely ends with a number.
             let option = style == Style::Env && value.next == b',' && bytes[bytes.len() - 1].is_ascii_digit();
             let argument = !value.quoted && matches!(value.next, b')' | b',') && !option;
-            bytes.len() >= 6 && !argument && !has_stem(bytes) && (!bytes.contains(&b'.') || has_number(bytes))
+            bytes.len() >= 6
+                && !argument
+                && (!has_stem(bytes) || value.quoted && is_stressed(bytes))
+                && (!bytes.contains(&b'.') || has_number(bytes))
         }
         (Kind::Password, _) => bytes.len() >= 4,
         (Kind::Secret, Style::Data | Style::Line | Style::Env) if value.quoted && is_made_up(bytes) => {
@@ -201,10 +204,19 @@ fn ends_with_number(bytes: &[u8]) -> bool {
     bytes.rsplit(|byte| *byte == b'.').next().is_some_and(is_number)
 }
 
-/// The same, or `Bodkin.4.Thread`: no part of a type's name is one.
+/// The same, or `Bodkin.4.Thread`, `Nuss.Baum-88`: no part of a type's name is one.
 fn has_number(bytes: &[u8]) -> bool {
-    let inside = || bytes[0].is_ascii_uppercase() && bytes.split(|byte| *byte == b'.').any(is_number);
+    let inside =
+        || bytes[0].is_ascii_uppercase() && bytes.split(|byte| matches!(byte, b'.' | b'-')).any(is_number);
     ends_with_number(bytes) || inside()
+}
+
+/// `todo-list-Secret9`: a capital and a number, which no key of a form or a translation has behind its dash.
+fn is_stressed(bytes: &[u8]) -> bool {
+    bytes.contains(&b'-')
+        && bytes[bytes.len() - 1].is_ascii_digit()
+        && bytes.iter().any(u8::is_ascii_uppercase)
+        && bytes.iter().any(u8::is_ascii_lowercase)
 }
 
 fn is_number(part: &[u8]) -> bool {
@@ -331,7 +343,10 @@ fn is_code(bytes: &[u8], next: u8) -> bool {
     // `Token::Ident`, `a.b.c`, `this->token`, `user?.password`: every part a name.
     let mut parts =
         inner.split(|byte| matches!(byte, b'.' | b':' | b'?' | b'-' | b'>')).filter(|part| !part.is_empty());
-    let members = inner.iter().any(|byte| matches!(byte, b'.' | b':')) && !inner[0].is_ascii_digit();
+    // One colon is an end of a label, unless there are numbers: `Odo0:Schraube`.
+    let digits = || inner.iter().any(u8::is_ascii_digit);
+    let colons = inner.contains(&b':') && (!digits() || memchr::memmem::find(inner, b"::").is_some());
+    let members = (inner.contains(&b'.') || colons) && !inner[0].is_ascii_digit();
     // `std` has no vowel.
     let short = |part: &[u8]| part.len() <= 3 && part.iter().all(u8::is_ascii_lowercase);
     let capitals = |part: &[u8]| part.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_');

@@ -331,7 +331,7 @@ fn rows(data: &str) -> Vec<(String, String)> {
 
 /// The sets, each written before anybody looked at what the tables then missed of it, and one of how many rows may be
 /// wrong. The promise is one in twenty; sets that the tables were mended with are held to more.
-const SECRETS: [(&str, &str, usize); 12] = [
+const SECRETS: [(&str, &str, usize); 13] = [
     ("the first", include_str!("secrets.txt"), 50),
     ("by attack", include_str!("attack_secrets.txt"), 50),
     ("forecast", include_str!("forecast_secrets.txt"), 20),
@@ -344,8 +344,9 @@ const SECRETS: [(&str, &str, usize); 12] = [
     ("classes", include_str!("classes_secrets.txt"), 100),
     ("daily", include_str!("daily_secrets.txt"), 100),
     ("kinds", include_str!("kinds_secrets.txt"), 50),
+    ("week", include_str!("week_secrets.txt"), 25),
 ];
-const LOOKALIKES: [(&str, &str, usize); 12] = [
+const LOOKALIKES: [(&str, &str, usize); 13] = [
     ("the first", include_str!("lookalikes.txt"), 50),
     ("by attack", include_str!("attack_lookalikes.txt"), 50),
     ("forecast", include_str!("forecast_lookalikes.txt"), 50),
@@ -358,6 +359,7 @@ const LOOKALIKES: [(&str, &str, usize); 12] = [
     ("classes", include_str!("classes_lookalikes.txt"), 100),
     ("daily", include_str!("daily_lookalikes.txt"), 100),
     ("kinds", include_str!("kinds_lookalikes.txt"), 100),
+    ("week", include_str!("week_lookalikes.txt"), 100),
 ];
 
 /// The ways one text reaches the store, each with its name and the text to be masked.
