@@ -19,7 +19,7 @@ pub const ROW: Row = Row {
     name: "codex",
     title: "Codex",
     glyph: '⬡',
-    tried: "0.166.0",
+    tried: "0.169.0",
     home: Home { variable: Some("CODEX_HOME"), folder: ".codex" },
     program: "codex",
     print_words: &["exec", "e"],
