@@ -3,6 +3,8 @@
 //! Facts come first. An event whose projection fails is still stored; a batch that cannot be committed leaves no trace,
 //! on disk or in memory, and is not reported as committed.
 
+mod files;
+
 use crate::http::sse::Message;
 use crate::ledger::queue::Taken;
 use crate::ledger::snapshot::Snapshot;
@@ -18,7 +20,7 @@ use headspace_store as store;
 use headspace_store::lock::Lock;
 use headspace_store::on_disk::{FilesChanged, FilesOnDisk};
 use headspace_store::retention::schedule::RetentionSchedule;
-use headspace_store::wal::checkpoint::{Checkpoint, copy_all};
+use headspace_store::wal::checkpoint::Checkpoint;
 use headspace_store::write::Rows;
 use headspace_store::write::batch::{Batch, FactSources, Failure};
 use headspace_store::write::projection_state::ProjectionState;
@@ -31,13 +33,6 @@ use std::time::{Duration, Instant};
 
 /// At most this many jobs are committed together, so that the first of them does not wait long.
 const MAX_JOBS_PER_COMMIT: usize = 512;
-/// How often writing is tried again after the disk refused it.
-const TRY_TO_WRITE_EVERY: Duration = Duration::from_secs(2);
-/// The reason, for people.
-const NO_ROOM: &str = "the disk is full or read-only";
-const LOG_IS_GONE: &str =
-    "the database or its log was removed or replaced while another program reads it: end that program";
-
 /// Used by the writer's thread, and by a thread that finds it idle.
 pub type SharedWriter = Arc<Mutex<Writer>>;
 
@@ -101,98 +96,6 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Starts with a store that can be written.
-    pub fn writing(mut self) -> Result<Writer> {
-        self.start_writing()?;
-        Ok(self)
-    }
-
-    fn start_writing(&mut self) -> Result<()> {
-        store::set_durability(&self.db, self.durability)?;
-        self.ledger.published.log.start(&self.path, self.durability)?;
-        self.checkpoint = Some(Checkpoint::start(&self.db, &self.path));
-        (self.try_again, self.look_again) = (None, None);
-        Ok(())
-    }
-
-    /// Starts without being able to write. Readers share the one possible connection.
-    pub fn reading_only(mut self) -> Result<Writer> {
-        let alone = std::mem::replace(&mut self.db, Connection::open_in_memory()?);
-        *self.ledger.published.alone() = Some(alone);
-        self.try_again = Some(Instant::now() + TRY_TO_WRITE_EVERY);
-        self.ledger.published.set_trouble(Some(Trouble { why: NO_ROOM.into(), is_no_room: true }));
-        Ok(self)
-    }
-
-    /// `Err`: writing is still not possible.
-    fn try_to_write(&mut self) -> Result<()> {
-        let Some(next) = self.try_again else { return Ok(()) };
-        if Instant::now() < next {
-            anyhow::bail!(NO_ROOM);
-        }
-        self.try_again = Some(Instant::now() + TRY_TO_WRITE_EVERY);
-        // While this connection is open, no other can open the database.
-        *self.ledger.published.alone() = None;
-        if let Err(error) = self.reopen() {
-            let alone = store::read_only::open_alone(&self.path).or_else(|_| store::read_only::open_empty());
-            *self.ledger.published.alone() = alone.ok();
-            return Err(error.context(NO_ROOM));
-        }
-        self.ledger.published.set_trouble(None);
-        log::line("there is room on the disk again: events are stored");
-        Ok(())
-    }
-
-    /// Something happened to the files: what is written to the old ones would be lost. Continues with the file that is
-    /// there now, or with a new one.
-    fn begin_again(&mut self, changed: FilesChanged) -> Result<()> {
-        if changed != FilesChanged::LogUnreachable
-            && let Some(checkpoint) = &mut self.checkpoint
-        {
-            checkpoint.stop();
-        }
-        let aside = self.files.make_way(changed, &self.db)?;
-        let damaged = self.reopen()?;
-        let kept = damaged.or(aside).map(|aside| format!("; the old one is kept as {}", aside.display()));
-        let events = self.projection.as_ref().map_or(0, |projection| projection.marks.event);
-        log::line(&format!(
-            "{}: continuing with {}{}",
-            changed.describe(&self.path),
-            if events == 0 { "a new one" } else { "what is there now" },
-            kept.unwrap_or_default()
-        ));
-        Ok(())
-    }
-
-    /// The events of the last COMMIT are stored in files that others find too. Otherwise does what makes that so.
-    fn settle_files(&mut self) -> Result<()> {
-        let changed = self.files.changed();
-        if changed == FilesChanged::LogUnreachable && !copy_all(&self.db)? {
-            anyhow::bail!(LOG_IS_GONE);
-        }
-        if changed == FilesChanged::No { Ok(()) } else { self.begin_again(changed) }
-    }
-
-    /// Opens the database that is there now; if it is damaged, a new one, and returns where the old one is.
-    fn reopen(&mut self) -> Result<Option<PathBuf>> {
-        let lock = match self.lock.take() {
-            Some(lock) => lock.again(&self.path)?,
-            None => store::lock::take(&self.path)?,
-        };
-        self.lock = Some(lock);
-        let (db, damaged) = store::open_or_start_afresh(&self.path)?;
-        let _ = store::preallocate_wal(&db, &self.path);
-        (self.db, self.files) = (db, FilesOnDisk::of(&self.path));
-        (self.projection, self.durable) = (None, true);
-        self.start_writing()?;
-        self.load()?;
-        let published = &self.ledger.published;
-        published.generation.fetch_add(1, Ordering::Relaxed);
-        // Clients may show agents that no longer exist.
-        published.hub.close();
-        Ok(damaged)
-    }
-
     /// How long the thread may sleep unless events come.
     fn patience(&self) -> Duration {
         if let Some(next) = self.try_again {
@@ -225,18 +128,6 @@ impl Writer {
         let seen = self.checkpoint.as_mut().map_or(Ok(()), |checkpoint| checkpoint.see(&self.db));
         if let Err(error) = seen {
             self.note(&error, "could not checkpoint the database");
-        }
-    }
-
-    /// Says that events are stored again, even if no event comes to show it.
-    fn see_if_it_can_write(&mut self) {
-        match store::write_something(&self.db).and_then(|()| self.settle_files()) {
-            Ok(()) => {
-                self.look_again = None;
-                self.ledger.published.set_trouble(None);
-                log::line("the database can be written again: events are stored");
-            }
-            Err(_) => self.look_again = Some(Instant::now() + TRY_TO_WRITE_EVERY),
         }
     }
 
@@ -368,11 +259,11 @@ impl Writer {
                     let changed = self.files.changed();
                     match changed {
                         FilesChanged::No => {}
-                        FilesChanged::LogUnreachable => match copy_all(&self.db) {
-                            Ok(true) => {}
-                            Ok(false) => break anyhow::anyhow!(LOG_IS_GONE),
-                            Err(error) => break error,
-                        },
+                        FilesChanged::LogUnreachable => {
+                            if let Err(error) = self.copy_log() {
+                                break error;
+                            }
+                        }
                         lost => match self.begin_again(lost) {
                             Ok(()) => {
                                 failing.clear();
@@ -414,7 +305,7 @@ impl Writer {
         let is_no_room = self.try_again.is_some() || store::read_only::is_no_room(&failure);
         self.ledger.published.set_trouble(Some(Trouble { why: format!("{failure:#}"), is_no_room }));
         if self.try_again.is_none() && (is_no_room || changed != FilesChanged::No) {
-            self.look_again.get_or_insert(Instant::now() + TRY_TO_WRITE_EVERY);
+            self.look_again_soon();
         }
         // One job may be to blame: try each alone, unless there is no room for any.
         if jobs.len() > 1 && !out_of_room(&failure) && changed == FilesChanged::No {
