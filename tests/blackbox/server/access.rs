@@ -3,7 +3,13 @@
 use headspace_test_support::{
     Home, Server, as_another_user, each_row, event, is_root, request, skip, wait_until,
 };
+#[cfg(target_os = "linux")]
+use headspace_test_support::{connection_of_another_user, network_address};
 use serde_json::json;
+#[cfg(target_os = "linux")]
+use std::io::{Read, Write};
+#[cfg(target_os = "linux")]
+use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 
 const ONLY_ROOT: &str = "only root can become another user";
@@ -225,6 +231,51 @@ fn another_user_gets_in_with_no_cookie() {
         let headers = [("Cookie", cookie.as_str())];
         let bytes = request(server.port, "POST", "/hook/stop", &headers, Some(body.as_bytes()));
         as_another_user(server.port, &bytes, false);
+    }
+    server.hook("stop", event("ours", json!({})));
+    assert_eq!(server.get("/hook/status")["events_received"], 1);
+}
+
+/// A connection to 127.0.0.1 may come from any address of the machine; and the end of one that is closed waits behind what
+/// was sent before.
+#[cfg(target_os = "linux")]
+#[test]
+fn another_user_gets_in_neither_from_another_address_nor_by_hanging_up_early() {
+    let home = Home::new();
+    let server = home.serve();
+    let code = server.post("/api/login-code", &json!({})).json()["code"].as_str().unwrap().to_owned();
+    let login = server.request("GET", &format!("/login?code={code}"), &[], None);
+    let cookie = login.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let headers = [("Cookie", cookie.as_str())];
+    let loopback = Ipv4Addr::LOCALHOST;
+    match network_address() {
+        Some(address) => {
+            for from in [loopback, address] {
+                let Some(mut theirs) = connection_of_another_user(from, server.port) else {
+                    return skip(ONLY_ROOT);
+                };
+                theirs.write_all(&request(server.port, "GET", "/api/agents", &headers, None)).unwrap();
+                let mut first = [0; 12];
+                theirs.read_exact(&mut first).unwrap();
+                assert_eq!(String::from_utf8_lossy(&first), "HTTP/1.1 403", "{from}");
+            }
+        }
+        None => skip("this machine has no address in a network"),
+    }
+    for _ in 0..40 {
+        let body = event("theirs", json!({ "filler": "x".repeat(400_000) })).to_string();
+        let bytes = request(server.port, "POST", "/hook/stop", &headers, Some(body.as_bytes()));
+        let Some(mut theirs) = connection_of_another_user(loopback, server.port) else {
+            return skip(ONLY_ROOT);
+        };
+        theirs.set_nonblocking(true).unwrap();
+        let mut sent = 0;
+        while let Ok(more) = theirs.write(&bytes[sent..]) {
+            sent += more;
+            if sent == bytes.len() {
+                break;
+            }
+        }
     }
     server.hook("stop", event("ours", json!({})));
     assert_eq!(server.get("/hook/status")["events_received"], 1);

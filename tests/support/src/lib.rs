@@ -54,5 +54,7 @@ pub use skip::skip;
 #[cfg(unix)]
 pub use terminal::{Tmux, on_terminal, on_terminal_of};
 #[cfg(unix)]
-pub use users::{NOBODY, as_another_user, is_root};
+#[cfg(target_os = "linux")]
+pub use users::connection_of_another_user;
+pub use users::{NOBODY, as_another_user, is_root, network_address};
 pub use wait::{LONG_ENOUGH, wait_for, wait_until};

@@ -20,11 +20,12 @@ pub enum Owner {
 /// Who has the client's end of this connection. Where nobody can be known, a request needs the token or the browser's
 /// cookie.
 pub fn owner(peer: SocketAddr, local: SocketAddr) -> Owner {
+    #[cfg(target_os = "linux")]
+    return linux::owner(peer, local);
+    #[cfg(not(target_os = "linux"))]
     match uid(peer, local) {
         Some(uid) => Owner::User(uid),
-        #[cfg(target_os = "linux")]
-        None if linux::is_open(local, peer) => Owner::Unknown,
-        None if cfg!(any(target_os = "linux", target_os = "macos")) => Owner::Nobody,
+        None if cfg!(target_os = "macos") => Owner::Nobody,
         None => Owner::Unknown,
     }
 }
@@ -114,23 +115,33 @@ pub fn own_uid() -> u32 {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use super::Holders;
+    use super::{Holders, Owner};
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
     /// A connection that was not accepted yet has nobody, and netlink says so. The table would say the same, after
     /// milliseconds: a thousand hooks that wait to be accepted must not read it a thousand times.
     pub fn uid(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
-        match by_netlink(peer, local) {
-            Some(row) => row.owner(),
-            None => by_proc(peer, local)?.owner(),
+        row(peer, local)?.owner()
+    }
+
+    /// A client's end that is in the tables and that nobody holds was closed, whatever our end says: it hears of that only
+    /// after everything that was sent before.
+    pub fn owner(peer: SocketAddr, local: SocketAddr) -> Owner {
+        match row(peer, local) {
+            Some(row) => row.owner().map_or(Owner::Nobody, Owner::User),
+            None if is_open(local, peer) => Owner::Unknown,
+            None => Owner::Nobody,
         }
     }
 
-    /// Whether the end at `from` is connected: the other side has neither closed nor reset the connection.
-    pub fn is_open(from: SocketAddr, to: SocketAddr) -> bool {
+    /// Whether the end at `from` is connected: it has not heard that the other side closed or reset the connection.
+    fn is_open(from: SocketAddr, to: SocketAddr) -> bool {
         const ESTABLISHED: u8 = 1;
-        let row = by_netlink(from, to).or_else(|| by_proc(from, to));
-        row.is_some_and(|row| row.state == ESTABLISHED)
+        row(from, to).is_some_and(|row| row.state == ESTABLISHED)
+    }
+
+    fn row(from: SocketAddr, to: SocketAddr) -> Option<Row> {
+        by_netlink(from, to).or_else(|| by_proc(from, to))
     }
 
     /// What the kernel says about one end of a connection.
@@ -338,6 +349,26 @@ mod linux {
                 }
                 assert_eq!(owner(peer, local), Owner::Nobody, "{address}");
                 assert_eq!(holders(peer, local), None, "{address}");
+            }
+        }
+
+        #[test]
+        fn a_connection_that_was_closed_before_all_was_sent_belongs_to_nobody() {
+            use std::io::Write;
+            for address in ["127.0.0.1:0", "[::1]:0"] {
+                let Some((mut client, server)) = pair(address) else { continue };
+                let (peer, local) = (server.peer_addr().unwrap(), server.local_addr().unwrap());
+                client.set_nonblocking(true).unwrap();
+                // Until neither end has room for more.
+                while client.write(&[0; 64 << 10]).is_ok() {}
+                drop(client);
+                let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+                while uid(peer, local).is_some() {
+                    assert!(std::time::Instant::now() < end, "an orphan belongs to nobody");
+                    std::thread::yield_now();
+                }
+                assert!(is_open(local, peer), "our end does not know yet");
+                assert_eq!(owner(peer, local), Owner::Nobody, "{address}");
             }
         }
 

@@ -118,6 +118,27 @@ mod tests {
         assert_eq!(judge(&socket, &another_start).is_ok(), judge(&port, &another_start).is_ok());
     }
 
+    /// A connection may come from any address of the machine: that of its network is no other machine's.
+    #[tokio::test]
+    async fn a_known_agent_is_refused_from_every_address_of_the_machine() {
+        let own = std::process::id();
+        let Some(start) = process::start_time(own) else { return };
+        let agent = [Process { pid: own, start }];
+        let network = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+        let sends = network.connect("192.0.2.1:9").is_ok();
+        let Some(from) = network.local_addr().ok().filter(|_| sends) else { return };
+        for to in ["127.0.0.1:0", "0.0.0.0:0"] {
+            let listener = TcpListener::bind(to).unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let client = tokio::net::TcpSocket::new_v4().unwrap();
+            client.bind((from.ip(), 0).into()).unwrap();
+            let _client = client.connect(([127, 0, 0, 1], port).into()).await.unwrap();
+            let (server, peer) = listener.accept().unwrap();
+            assert_eq!(peer.ip(), from.ip());
+            assert!(judge(&Connection::port(peer, server.local_addr().unwrap()), &agent).is_err(), "{to}");
+        }
+    }
+
     #[test]
     fn a_process_that_is_gone_may_do_nothing() {
         assert!(judge(&Connection::Socket { pid: None }, &[]).is_err());

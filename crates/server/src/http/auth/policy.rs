@@ -39,19 +39,24 @@ impl Connection {
     /// Neither the server's own user nor root is at the other end. Nobody counts as another user: who hangs up at once
     /// cannot be seen any more.
     pub fn is_of_another_user(&self) -> bool {
-        self.is_from_here()
-            && match self.owner() {
-                Owner::User(uid) => !local::is_trusted(uid),
-                Owner::Nobody => true,
-                Owner::Unknown => false,
-            }
+        match self.owner() {
+            Owner::User(uid) => !local::is_trusted(uid),
+            // Elsewhere than on Linux, those of other machines cannot be told from those who hung up.
+            Owner::Nobody => cfg!(target_os = "linux") || self.has_address_of_here(),
+            Owner::Unknown => false,
+        }
     }
 
-    /// From a process of this machine. Whoever connects to an address of his own machine comes from that address.
+    /// From a process of this machine. Whoever connects to an address of his own machine may come from any other one of
+    /// them; the system knows.
     pub fn is_from_here(&self) -> bool {
+        self.has_address_of_here() || matches!(self.owner(), Owner::User(_))
+    }
+
+    fn has_address_of_here(&self) -> bool {
         let Connection::Port { peer, local, .. } = self else { return true };
-        let from = peer.ip().to_canonical();
-        from.is_loopback() || from == local.ip().to_canonical()
+        let (peer, local) = (peer.ip().to_canonical(), local.ip().to_canonical());
+        peer.is_loopback() || local.is_loopback() || peer == local
     }
 
     /// The server's own user, or root, who could read the token anyway.
