@@ -1,7 +1,7 @@
 //! The server's own socket, strangers on the port, and what becomes of a database that is taken away.
 
 use headspace_test_support::{
-    Home, NOBODY, Server, each_row, free_port, is_root, skip, wait_for, wait_until,
+    Home, NOBODY, Server, each_row, event, free_port, is_root, skip, wait_for, wait_until,
 };
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -370,6 +370,13 @@ fn a_database_that_is_taken_away_is_noticed_before_the_next_answer() {
     assert!(has(&server, "after"), "what was answered is there after a crash");
 }
 
+/// The sessions of the stored events.
+fn kept(server: &Server) -> Vec<String> {
+    let events = server.get("/api/events?limit=100");
+    let sessions = events["events"].as_array().unwrap().iter();
+    sessions.filter_map(|event| event["session_id"].as_str().map(str::to_owned)).collect()
+}
+
 /// What is written to a log that has no name any more, or to a database that others look for elsewhere, would be lost.
 #[cfg(unix)]
 #[test]
@@ -422,13 +429,6 @@ fn a_log_that_is_taken_away_is_noticed_before_the_next_answer() {
             }
             assert!(home.spooled().is_empty(), "both were acknowledged");
             wait_until("the reason in the log", || server.log().contains(says));
-            let kept = |server: &Server| {
-                let events = server.get("/api/events?limit=100");
-                let sessions = events["events"].as_array().unwrap().iter();
-                sessions
-                    .filter_map(|event| event["session_id"].as_str().map(str::to_owned))
-                    .collect::<Vec<_>>()
-            };
             let expected: &[&str] =
                 if keeps_all { &["before", "after", "later"] } else { &["after", "later"] };
             assert_eq!(kept(&server), expected);
@@ -436,6 +436,35 @@ fn a_log_that_is_taken_away_is_noticed_before_the_next_answer() {
             assert_eq!(kept(&home.serve()), expected, "after a crash");
         },
     );
+}
+
+/// Beyond the size that the log keeps, SQLite goes on where the log ended: the file is as long as before, with a hole.
+#[cfg(unix)]
+#[test]
+fn a_long_log_that_is_emptied_is_noticed_before_the_next_answer() {
+    let home = home();
+    let server = home.serve();
+    let log = home.database().with_extension("db-wal");
+    let reader = rusqlite::Connection::open(home.database()).unwrap();
+    reader.execute_batch("BEGIN").unwrap();
+    let count = "SELECT count(*) FROM events";
+    reader.query_row(count, [], |row| row.get::<_, i64>(0)).unwrap();
+    let long = "x".repeat(16_000);
+    while std::fs::metadata(&log).unwrap().len() < 20 << 20 {
+        server.hook("user-prompt-submit", event("before", json!({ "prompt": long })));
+    }
+    // Before the reader ends: then the log is copied at once.
+    std::fs::File::options().write(true).open(&log).unwrap().set_len(0).unwrap();
+    drop(reader);
+    let expected = ["after", "later", "last"];
+    for session in expected {
+        stop(&home, session);
+    }
+    assert!(home.spooled().is_empty(), "all were acknowledged");
+    wait_until("the reason in the log", || server.log().contains("was emptied"));
+    server.kill();
+    let kept = kept(&home.serve());
+    assert!(kept.ends_with(&expected.map(str::to_owned)), "after a crash: {kept:?}");
 }
 
 #[test]

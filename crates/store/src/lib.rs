@@ -301,9 +301,10 @@ pub fn check_regular(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The log beside the database.
+/// The log beside the database; beside its target if there is a link at `path`.
 fn open_log(path: &Path) -> std::io::Result<std::fs::File> {
-    files::open_regular(&with_suffix(path, "-wal"), OpenOptions::new().read(true))
+    let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    files::open_regular(&with_suffix(&real, "-wal"), OpenOptions::new().read(true))
 }
 
 /// `headspace.db` + `-wal` ▶ `headspace.db-wal`.

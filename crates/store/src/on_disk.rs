@@ -1,11 +1,10 @@
 //! Notices that the files of an open database are no longer the ones that were opened: what is written to a removed file
 //! is lost when the server ends, and nobody else can read it.
 
+use crate::wal::tail::LogTail;
 use anyhow::{Context, Result};
 use headspace_platform::files::{self, FileId};
 use rusqlite::Connection;
-use std::fs::OpenOptions;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// The files of a database, as they were when it was opened.
@@ -20,8 +19,7 @@ pub struct FilesOnDisk {
     log: PathBuf,
     /// `None` until there is a log.
     log_id: Option<FileId>,
-    /// The log's size when it was last looked at.
-    log_size: u64,
+    tail: LogTail,
 }
 
 /// What has happened to the files.
@@ -65,7 +63,7 @@ impl FilesOnDisk {
     pub fn of(path: &Path) -> FilesOnDisk {
         let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let log = crate::with_suffix(&real, "-wal");
-        let (log_id, log_size) = entry_at(&log);
+        let log_id = entry_at(&log).0;
         FilesOnDisk {
             path: path.to_owned(),
             entry: entry_at(path).0,
@@ -73,24 +71,23 @@ impl FilesOnDisk {
             real,
             log,
             log_id,
-            log_size,
+            tail: LogTail::default(),
         }
     }
 
-    /// To be asked right after a COMMIT, when the log is not empty. Looks twice at the directory, which every COMMIT can
-    /// afford.
-    pub fn changed(&mut self) -> FilesChanged {
+    /// To be asked after a COMMIT by `db`, the connection to this database. Looks twice at the directory and thrice at the
+    /// log, which every COMMIT can afford.
+    pub fn changed(&mut self, db: &Connection) -> FilesChanged {
         let (entry, size) = entry_at(&self.path);
-        let (log, log_size) = entry_at(&self.log);
+        let log = entry_at(&self.log).0;
         // SQLite makes the log when it is first needed.
         if self.log_id.is_none() {
             self.log_id = log;
         }
         let same_log = log == self.log_id;
-        if same_log && self.is_cut(log_size) {
+        if same_log && !self.tail.is_whole(db, &self.log) {
             return FilesChanged::LogEmptied;
         }
-        self.log_size = log_size;
         let is_link = self.entry != self.target;
         let same = entry == self.entry && same_log;
         if !is_link && same && size > 0 {
@@ -108,13 +105,6 @@ impl FilesOnDisk {
         if as_it_was { FilesChanged::No } else { FilesChanged::LogUnreachable }
     }
 
-    /// Whether somebody else made the log smaller, and frames are missing now. SQLite itself cuts it to
-    /// [`LOG_STAYS`](crate::LOG_STAYS) when it starts over; a program that copied all of it into the database may have
-    /// emptied it.
-    fn is_cut(&self, log_size: u64) -> bool {
-        log_size < self.log_size.min(crate::LOG_STAYS) && !has_all_frames(&self.log)
-    }
-
     /// Puts aside what would spoil the database that is opened at the path next. `old` is the connection to the one that
     /// was there. Returns where a database without its data is kept.
     pub fn make_way(&self, changed: FilesChanged, old: &Connection) -> Result<Option<PathBuf>> {
@@ -122,12 +112,18 @@ impl FilesOnDisk {
             FilesChanged::No | FilesChanged::LogUnreachable => Ok(None),
             FilesChanged::Emptied => crate::quarantine(&self.path).map(Some),
             FilesChanged::LogEmptied => {
-                // Under another number: other connections still have the old index of the log.
-                let aside = crate::quarantine(&self.path)?;
+                // Under another number: other connections still have the old index of the log. It is complete before the
+                // old one is moved: there may be no room for it.
                 let copy = crate::with_suffix(&self.path, ".copy");
-                std::fs::copy(&aside, &copy)
-                    .and_then(|_| std::fs::rename(&copy, &self.path))
-                    .with_context(|| format!("could not copy {}", aside.display()))?;
+                if let Err(error) = std::fs::copy(&self.path, &copy) {
+                    let _ = std::fs::remove_file(&copy);
+                    return Err(error).with_context(|| format!("could not copy {}", self.path.display()));
+                }
+                let aside = crate::quarantine(&self.path)?;
+                if let Err(error) = std::fs::rename(&copy, &self.path) {
+                    let _ = std::fs::rename(&aside, &self.path);
+                    return Err(error).with_context(|| format!("could not copy {}", aside.display()));
+                }
                 // A part of the log may have been copied into it.
                 crate::request_integrity_check(&self.path);
                 Ok(Some(aside))
@@ -165,36 +161,6 @@ impl FilesOnDisk {
     }
 }
 
-/// Whether every frame in the log belongs to what its header began: there is no hole.
-fn has_all_frames(log: &Path) -> bool {
-    const HEADER: usize = 32;
-    const FRAME_HEADER: u64 = 24;
-    let read = || -> std::io::Result<bool> {
-        let mut file = files::open_regular(log, OpenOptions::new().read(true))?;
-        let size = file.metadata()?.len();
-        let mut header = [0; HEADER];
-        file.read_exact(&mut header)?;
-        let word = |bytes: &[u8]| bytes.try_into().map_or(0, u32::from_be_bytes);
-        // The last bit tells the order of bytes in checksums.
-        if word(&header[..4]) & !1 != 0x377f_0682 {
-            return Ok(false);
-        }
-        let (page, salts) = (u64::from(word(&header[8..12])), &header[16..24]);
-        let mut at = HEADER as u64;
-        while at + FRAME_HEADER + page <= size {
-            let mut frame = [0; FRAME_HEADER as usize];
-            file.seek(SeekFrom::Start(at))?;
-            file.read_exact(&mut frame)?;
-            if frame[8..16] != *salts {
-                return Ok(false);
-            }
-            at += FRAME_HEADER + page;
-        }
-        Ok(true)
-    };
-    read().unwrap_or(false)
-}
-
 /// The id and the size of what is at a path; a link is not followed.
 fn entry_at(path: &Path) -> (Option<FileId>, u64) {
     match std::fs::symlink_metadata(path) {
@@ -209,20 +175,52 @@ mod tests {
     use FilesChanged::*;
     use std::fs;
 
+    /// A database with a log that has something.
+    fn database(path: &Path) -> Connection {
+        let db = Connection::open(path).unwrap();
+        db.execute_batch("PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0; CREATE TABLE t(x);")
+            .unwrap();
+        write(&db);
+        db
+    }
+
+    /// Fails where the log is spoiled, sometimes.
+    fn write(db: &Connection) {
+        let _ = db.execute_batch("INSERT INTO t VALUES (hex(randomblob(3000)))");
+    }
+
+    fn cut(path: &Path, size: u64) {
+        fs::OpenOptions::new().write(true).open(path).unwrap().set_len(size).unwrap();
+    }
+
     #[test]
     fn what_happens_to_the_files_is_noticed() {
         type Deed = fn(&Path, &Path);
-        let table: [(&str, Deed, FilesChanged); 10] = [
+        let table: [(&str, Deed, FilesChanged); 12] = [
             ("nothing", |_, _| {}, No),
-            ("it grows", |db, _| fs::write(db, "longer than before").unwrap(), No),
-            ("an emptied log", |_, log| fs::write(log, "").unwrap(), LogEmptied),
+            ("an emptied log", |_, log| cut(log, 0), LogEmptied),
+            ("a log cut to its header", |_, log| cut(log, 32), LogEmptied),
             (
-                "an emptied log that is written to",
+                "a log whose last byte is cut",
+                |_, log| cut(log, fs::metadata(log).unwrap().len() - 1),
+                LogEmptied,
+            ),
+            (
+                "an emptied log that is as long as before",
                 |_, log| {
-                    fs::write(log, "").unwrap();
-                    fs::write(log, [0; 2]).unwrap();
+                    let size = fs::metadata(log).unwrap().len();
+                    cut(log, 0);
+                    cut(log, size);
                 },
                 LogEmptied,
+            ),
+            (
+                "a log that another program copied and emptied",
+                |db, _| {
+                    let other = Connection::open(db).unwrap();
+                    other.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+                },
+                No,
             ),
             ("no log", |_, log| fs::remove_file(log).unwrap(), LogUnreachable),
             (
@@ -242,7 +240,7 @@ mod tests {
                 LogUnreachable,
             ),
             ("removed", |db, _| fs::remove_file(db).unwrap(), Replaced),
-            ("emptied", |db, _| fs::write(db, "").unwrap(), Emptied),
+            ("emptied", |db, _| cut(db, 0), Emptied),
             (
                 "replaced",
                 |db, _| {
@@ -252,34 +250,82 @@ mod tests {
                 Replaced,
             ),
         ];
-        for through_link in [false, true] {
+        let ways = [(false, false), (false, true), (true, false), (true, true)];
+        for (through_link, is_written_to) in ways {
             for (what, deed, expected) in table {
                 let dir = tempfile::tempdir().unwrap();
                 let real = dir.path().join("real.db");
                 let log = dir.path().join("real.db-wal");
-                fs::write(&real, "database").unwrap();
-                fs::write(&log, "log").unwrap();
                 let path = if through_link { dir.path().join("link.db") } else { real.clone() };
+                let db = database(&real);
                 if through_link {
                     std::os::unix::fs::symlink(&real, &path).unwrap();
                 }
                 let mut files = FilesOnDisk::of(&path);
+                for _ in 0..20 {
+                    write(&db);
+                    assert_eq!(files.changed(&db), No, "{what}");
+                }
                 deed(&real, &log);
-                assert_eq!(files.changed(), expected, "{what}, through a link: {through_link}");
+                if is_written_to {
+                    write(&db);
+                }
+                let case = format!("{what}, through a link: {through_link}, written to: {is_written_to}");
+                assert_eq!(files.changed(&db), expected, "{case}");
+                // What is not mended is noticed the next time, too.
+                assert_eq!(files.changed(&db), expected, "{case}");
             }
         }
     }
 
     #[test]
-    fn a_log_that_comes_later_is_no_change() {
+    fn a_log_that_starts_over_or_comes_later_is_no_change() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.db");
-        fs::write(&path, "database").unwrap();
+        drop(database(&path));
+        let db = Connection::open(&path).unwrap();
         let mut files = FilesOnDisk::of(&path);
-        assert_eq!(files.changed(), No);
-        fs::write(dir.path().join("a.db-wal"), "log").unwrap();
-        assert_eq!(files.changed(), No);
+        assert_eq!(files.changed(&db), No, "there is no log yet");
+        for round in 0..40 {
+            write(&db);
+            assert_eq!(files.changed(&db), No, "round {round}");
+            if round % 4 == 3 {
+                let mode = ["PASSIVE", "RESTART", "TRUNCATE"][round / 4 % 3];
+                db.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(())).unwrap();
+            }
+        }
         fs::remove_file(dir.path().join("a.db-wal")).unwrap();
-        assert_eq!(files.changed(), LogUnreachable);
+        assert_eq!(files.changed(&db), LogUnreachable);
+    }
+
+    /// Another program may have all of the log copied, and then writes for long.
+    #[test]
+    fn a_program_that_writes_too_does_not_spoil_the_log() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db");
+        let db = database(&path);
+        let mut files = FilesOnDisk::of(&path);
+        assert_eq!(files.changed(&db), No);
+        let other = Connection::open(&path).unwrap();
+        other.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+        db.busy_timeout(std::time::Duration::ZERO).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE; INSERT INTO t VALUES (1)").unwrap();
+        assert!(db.execute_batch("INSERT INTO t VALUES (2)").is_err());
+        assert_eq!(files.changed(&db), No);
+        other.execute_batch("COMMIT").unwrap();
+        write(&db);
+        assert_eq!(files.changed(&db), No);
+    }
+
+    #[test]
+    fn without_room_for_a_copy_the_database_stays_where_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db");
+        let db = database(&path);
+        let files = FilesOnDisk::of(&path);
+        // Nothing can be written there.
+        fs::create_dir(dir.path().join("a.db.copy")).unwrap();
+        assert!(files.make_way(LogEmptied, &db).is_err());
+        assert!(path.exists() && dir.path().join("a.db-wal").exists());
     }
 }

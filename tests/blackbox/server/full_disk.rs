@@ -100,7 +100,7 @@ fn receiver(server: &Server) -> Value {
 fn stored(home: &Home) -> Vec<String> {
     let db = rusqlite::Connection::open(home.database()).unwrap();
     let mut query = db
-        .prepare("SELECT json_extract(body, '$.prompt') FROM events WHERE source = 'hook' ORDER BY id")
+        .prepare("SELECT coalesce(json_extract(body, '$.prompt'), '') FROM events WHERE source = 'hook' ORDER BY id")
         .unwrap();
     query.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
 }
@@ -276,6 +276,32 @@ fn a_server_whose_disk_was_full_says_when_there_is_room_again() {
     wait_until("the end of the trouble", || receiver(&server)["store_trouble"].is_null());
     assert!(!home.ok(&["status"]).contains("cannot be stored"));
     server.hook("stop", event("s", json!({"last_assistant_message": "Done."})));
+}
+
+/// Somebody empties the log to make room: what had been copied into the database stays on the board.
+#[test]
+fn a_log_that_is_emptied_on_a_full_disk_takes_nothing_else_with_it() {
+    let Some((home, disk)) = home_on_a_small_disk("40m") else { return };
+    let server = home.serve();
+    for round in 0..100 {
+        server.hook("user-prompt-submit", event("s", json!({"prompt": format!("{round}")})));
+    }
+    let db = rusqlite::Connection::open(home.database()).unwrap();
+    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(db);
+    server.hook("stop", event("s", json!({"last_assistant_message": "Done."})));
+    disk.fill();
+    let log = home.database().with_extension("db-wal");
+    std::fs::File::options().write(true).open(log).unwrap().set_len(0).unwrap();
+    disk.fill();
+    let refused = server.post("/hook/stop", &event("s", json!({"last_assistant_message": "Done."})));
+    assert_eq!(refused.status, 503, "{}", refused.text());
+    disk.make_room();
+    wait_until("the end of the trouble", || receiver(&server)["store_trouble"].is_null());
+    server.hook("stop", event("s", json!({"last_assistant_message": "Done."})));
+    let prompts = stored(&home).iter().filter(|prompt| !prompt.is_empty()).count();
+    assert_eq!(prompts, 100, "{}", server.log());
+    assert_eq!(files_below(&home.at("state"), ".copy"), Vec::<PathBuf>::new());
 }
 
 /// What a transcript says is read once: it must not be forgotten because it could not be stored.

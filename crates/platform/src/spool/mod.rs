@@ -400,8 +400,10 @@ impl Meter {
 
 fn read_record(path: &Path, name: Name) -> Result<Record> {
     let content = match files::read(path) {
-        // It will never be an event, so there is no point in trying again.
-        Err(error) if files::is_not_regular(&error) => bail!("{error}"),
+        // It will never be an event, so there is no point in trying again. Nor will one that is too long to be read.
+        Err(error) if files::is_not_regular(&error) || error.kind() == std::io::ErrorKind::InvalidData => {
+            bail!("{error}")
+        }
         other => other?,
     };
     ensure!(content.len() as u64 == name.size, "the file is cut");

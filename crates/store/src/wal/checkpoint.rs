@@ -160,6 +160,11 @@ pub fn copy_all(db: &Connection) -> Result<bool> {
     Ok(copied? == 0)
 }
 
+/// How many pages of the log count.
+pub(super) fn frames_in_log(db: &Connection) -> Result<u64> {
+    Ok(u64::try_from(checkpoint(db, "NOOP")?.all).unwrap_or(0))
+}
+
 fn checkpoint(db: &Connection, mode: &str) -> Result<LogPages> {
     let mut query = db.prepare_cached(&format!("PRAGMA wal_checkpoint({mode})"))?;
     Ok(query.query_row([], |row| Ok(LogPages { all: row.get(1)?, copied: row.get(2)? }))?)

@@ -86,7 +86,7 @@ impl Writer {
 
     /// The events of the last COMMIT are stored in files that others find too. Otherwise does what makes that so.
     fn settle_files(&mut self) -> Result<()> {
-        let changed = self.files.changed();
+        let changed = self.files.changed(&self.db);
         if changed == FilesChanged::LogUnreachable {
             self.copy_log()?;
         }

@@ -256,7 +256,7 @@ impl Writer {
             }
             match self.attempt(&mut jobs, &failing) {
                 Ok(committed) => {
-                    let changed = self.files.changed();
+                    let changed = self.files.changed(&self.db);
                     match changed {
                         FilesChanged::No => {}
                         FilesChanged::LogUnreachable => {
@@ -292,7 +292,7 @@ impl Writer {
         };
         self.projection = None;
         // The failure may be due to a replaced database. While nothing can be written, trying again takes care of that.
-        let changed = if self.try_again.is_none() { self.files.changed() } else { FilesChanged::No };
+        let changed = if self.try_again.is_none() { self.files.changed(&self.db) } else { FilesChanged::No };
         let is_settled = match changed {
             FilesChanged::No | FilesChanged::LogUnreachable => false,
             lost => self.begin_again(lost).is_ok(),
