@@ -169,7 +169,8 @@ fn entry_at(path: &Path) -> (Option<FileId>, u64) {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use FilesChanged::*;

@@ -93,12 +93,11 @@ fn masked_once(text: &str, mut scan: Scan) -> Option<String> {
     let mut out = String::new();
     let mut copied = 0;
     while let Some(Secret { name, span }) = scan.next_secret() {
-        // A secret starts and ends at ASCII characters, so these are character boundaries.
-        out.push_str(&text[copied..span.start]);
+        out.push_str(&text[copied..text.floor_char_boundary(span.start).max(copied)]);
         out.push_str("[masked:");
         out.push_str(name);
         out.push(']');
-        copied = span.end;
+        copied = text.ceil_char_boundary(span.end);
     }
     if copied == 0 {
         return None;

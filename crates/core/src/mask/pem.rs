@@ -1,7 +1,7 @@
 //! Private keys, whole or in part: a tool that reads a file from its second line shows neither its label nor its start.
 
 use crate::mask::Secret;
-use crate::mask::bytes::{is_blank, line_end, next_line, run, run_up_to};
+use crate::mask::bytes::{is_blank, line_end, next_line, run_up_to};
 use crate::mask::shapes::Alphabet;
 
 /// No key in use is longer than this.
@@ -39,6 +39,10 @@ fn private_label(label: &[u8]) -> Option<usize> {
 /// The first line of a key's base64 without its label: RSA, PKCS#8, EC, Ed25519 and OpenSSH keys have known beginnings.
 pub fn body(bytes: &[u8], at: usize) -> Option<Secret> {
     let rest = &bytes[at..];
+    // Inside of other base64.
+    if at.checked_sub(1).is_some_and(|before| matches!(bytes[before], b'/' | b'+')) {
+        return None;
+    }
     // DER: a sequence, its length, then the version 0 or 1 as an integer.
     let der = rest.len() > 12
         && rest.starts_with(b"MII")
@@ -68,7 +72,7 @@ fn body_end(bytes: &[u8], from: usize) -> usize {
     while at < bytes.len() && at - from < LONGEST_KEY {
         at = next_line(bytes, at);
         let line = at + numbering(bytes, at);
-        let length = run(bytes, line, |byte| Alphabet::Base64.has(byte));
+        let length = run_up_to(bytes, line, LONGEST_KEY, |byte| Alphabet::Base64.has(byte));
         let stop = line + length;
         if length > 0 && (stop == bytes.len() || next_line(bytes, stop) > stop || !is_blank(bytes[stop])) {
             end = stop;

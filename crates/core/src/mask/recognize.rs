@@ -426,7 +426,9 @@ pub(super) fn indented_end(bytes: &[u8], line: usize) -> usize {
 
 /// A value in the data of a Kubernetes secret.
 pub(super) fn kubernetes_value(bytes: &[u8], at: usize, data: &Range<usize>) -> Option<Secret> {
-    let value = value_from(bytes, at + 1)?;
+    // Without a blank it is no separator.
+    let apart = |byte: u8| byte <= b' ' || is_quote(byte) || byte == b'\\';
+    let value = value_from(bytes, at + 1).filter(|_| bytes.get(at + 1).copied().is_some_and(apart))?;
     let end = if value.quoted {
         value.span.end
     } else {

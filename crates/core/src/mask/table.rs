@@ -100,26 +100,26 @@ impl Rule {
     }
 }
 
-/// The secrets in `(name, password) VALUES ('me', 'SECRET'), …`, with `VALUES` at `at`.
-pub fn inserted(bytes: &[u8], at: usize) -> VecDeque<Secret> {
+/// The secrets in `(name, password) VALUES ('me', 'SECRET'), …`, with `VALUES` at `at`, and where the list ends.
+pub fn inserted(bytes: &[u8], at: usize) -> (VecDeque<Secret>, usize) {
     let mut found = VecDeque::new();
     if !starts_with_ignore_case(&bytes[at..], "values") {
-        return found;
+        return (found, at);
     }
     let lead = &bytes[at.saturating_sub(LONGEST_LINE)..at];
     let list =
         lead.trim_ascii_end().strip_suffix(b")").and_then(|lead| lead.rsplit(|byte| *byte == b'(').next());
-    let Some(list) = list else { return found };
+    let Some(list) = list else { return (found, at) };
     let wanted = named(list.split(|byte| *byte == b','));
     if wanted.is_empty() {
-        return found;
+        return (found, at);
     }
     let limit = &bytes[..bytes.len().min(at + LONGEST_INSERT)];
     let mut at = at + "VALUES".len();
     loop {
         at += run_up_to(limit, at, WIDEST_GAP, |byte| byte.is_ascii_whitespace() || byte == b',');
         if limit.get(at) != Some(&b'(') {
-            return found;
+            return (found, at);
         }
         let (cells, end) = tuple(limit, at + 1);
         take(bytes, &cells, &wanted, &mut found);

@@ -164,7 +164,9 @@ pub fn trimmed(bytes: &[u8], value: &ValueAt) -> Range<usize> {
 }
 
 fn contains(text: &[u8], word: &str) -> bool {
-    text.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word.as_bytes()))
+    let Some(&first) = word.as_bytes().first() else { return true };
+    memchr::memchr2_iter(first, first.to_ascii_uppercase(), text)
+        .any(|at| starts_with_ignore_case(&text[at..], word))
 }
 
 /// Whether somebody says before the name at `at` that it was set.

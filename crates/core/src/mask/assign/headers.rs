@@ -71,6 +71,10 @@ pub fn cookie(bytes: &[u8], at: usize, list: &Range<usize>) -> Option<Secret> {
         .take_while(|byte| !matches!(byte, b';' | b' ' | b'='))
         .count();
     let name = &bytes[at - length..at];
+    // Inside of the value.
+    if at.checked_sub(length + 1).is_some_and(|before| before >= list.start && bytes[before] == b'=') {
+        return None;
+    }
     if ATTRIBUTES.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes())) {
         return None;
     }

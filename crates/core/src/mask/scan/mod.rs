@@ -24,6 +24,9 @@ use std::ops::Range;
 /// A line of YAML whose value is a key in base64.
 pub(super) const LONGEST_LINE: usize = 64 << 10;
 
+/// No rule ends what it reads before this many bytes, unless the secret ends there.
+const SHORTEST_CUT: usize = 64;
+
 /// A region where every value counts, whatever its name.
 enum Stretch {
     Cookies(Range<usize>),
@@ -57,6 +60,8 @@ pub struct Scan<'a> {
     kubernetes: Option<bool>,
     /// No JWT begins before this.
     not_a_jwt: usize,
+    /// The rows of the last INSERT end here.
+    no_rows_before: usize,
     joints: Joints,
 }
 
@@ -71,6 +76,7 @@ impl<'a> Scan<'a> {
             command: None,
             kubernetes: None,
             not_a_jwt: 0,
+            no_rows_before: 0,
             joints: Joints::default(),
         }
     }
@@ -92,6 +98,7 @@ impl<'a> Scan<'a> {
         self.base += at;
         self.at = 0;
         self.not_a_jwt = self.not_a_jwt.saturating_sub(at);
+        self.no_rows_before = self.no_rows_before.saturating_sub(at);
         self.joints.restart_at(at);
         // A program's name before this point still counts for what follows.
         self.command = self.command.map(|(row, end)| (row, end.saturating_sub(at)));
@@ -115,9 +122,8 @@ impl<'a> Scan<'a> {
             let candidate = self.next_candidate();
             let first = |known: &Secret| candidate.is_none_or(|(at, _)| known.span.start <= self.base + at);
             if self.known.front().is_some_and(first) {
-                let known = self.known.pop_front()?;
-                self.restart_at(known.span.end - self.base);
-                return Some(known);
+                let Secret { name, span } = self.known.pop_front()?;
+                return self.pass(Secret { name, span: span.start - self.base..span.end - self.base });
             }
             let (at, what) = candidate?;
             if let Some(end) = mask_length(&self.bytes[at..]) {
@@ -137,8 +143,14 @@ impl<'a> Scan<'a> {
     }
 
     /// Continues after the secret, which is returned by its position in the whole text.
-    fn pass(&mut self, Secret { name, span }: Secret) -> Option<Secret> {
+    fn pass(&mut self, Secret { name, mut span }: Secret) -> Option<Secret> {
         let base = self.base;
+        // Where a rule reads only so far, the secret may go on.
+        if span.len() >= SHORTEST_CUT {
+            let letters = !self.bytes[span.clone()].is_ascii();
+            let more = |byte: u8| byte.is_ascii_alphanumeric() || (letters && byte >= 0x80);
+            span.end += run(self.bytes, span.end, more);
+        }
         self.restart_at(span.end);
         Secret::new(name, base + span.start..base + span.end)
     }
@@ -399,7 +411,12 @@ impl<'a> Scan<'a> {
                 matches!(bytes.get(at + user), Some(b':' | b'/')).then(|| self.login(at + user))?
             }
             Begins::Other(Other::Name) => self.at_spoken_name(at),
-            Begins::Other(Other::Values) => self.know(table::inserted(bytes, at)),
+            Begins::Other(Other::Values) if at < self.no_rows_before => None,
+            Begins::Other(Other::Values) => {
+                let (secrets, end) = table::inserted(bytes, at);
+                self.no_rows_before = end;
+                self.know(secrets)
+            }
             Begins::Other(Other::Putty) => pem::putty(bytes, at),
             Begins::Other(Other::KeyBody) => pem::body(bytes, at),
             Begins::Other(Other::CookieJar) => cookie_jar(bytes, at),

@@ -540,3 +540,45 @@ fn every_shape_masks_what_it_must_and_nothing_else() {
         assert_eq!(crate::mask::text(&words), words.as_str());
     }
 }
+
+/// Rules read only so far; a secret may go on, and a limit may be inside of a character.
+#[test]
+fn a_secret_that_is_longer_than_any_rule_reads_is_masked_whole() {
+    let leads = [
+        "curl -u me:A1b2C3",
+        "mysql -pA1b2C3a",
+        "htpasswd -b f u A1b2C3a",
+        "sqlplus user/A1b2C3",
+        "xfreerdp /u:me /p:A1b2C3a",
+        "snyk auth A1b2C3d4a",
+        "IDENTIFIED BY A1b2C3d4a",
+        "read -r DB_PASSWORD <<< A1b2C3d4a",
+        "h:5432:db:u:A1b2a",
+        "Authorization: Digest a=b,a",
+        "DB_PASSWORD=A1b2C3d4",
+        "password: A1b2C3d4",
+        "https://me:A1b2C3d4",
+        "--token A1b2C3d4e5",
+        "+value: A1b2C3d4e5",
+    ];
+    for lead in leads {
+        for (letter, count) in [("é", 2200), ("→", 300), ("😀", 200), ("é", 150), ("x7Q", 3000)] {
+            for pad in ["", "a", "ab", "abc"] {
+                let secret = letter.repeat(count);
+                for end in ["", " done", "@host/x", "\" done"] {
+                    let text_of = format!("{lead}{pad}{secret}{end}");
+                    let masked = text(&text_of).into_owned();
+                    assert_eq!(text(&masked), masked.as_str(), "masking twice is masking once: {lead}");
+                    let in_json = serde_json::json!({ "stdout": text_of });
+                    let mut value = in_json.clone();
+                    crate::mask::value(&mut value);
+                    let bytes = json::bytes(in_json.to_string().as_bytes()).into_owned();
+                    assert_eq!(serde_json::from_slice::<serde_json::Value>(&bytes).unwrap(), value);
+                    let hidden = masked.contains("[masked:") && end != "@host/x";
+                    let tail = letter.repeat(3);
+                    assert!(!hidden || !masked.contains(&tail), "{lead}{pad}, {letter}: {masked}");
+                }
+            }
+        }
+    }
+}
