@@ -359,7 +359,9 @@ fn spellings(agent: &AgentView) -> Vec<String> {
 const CANDIDATES: usize = 10;
 
 fn search<'a>(agents: &[&'a AgentView], word: &str) -> Result<&'a AgentView> {
-    if word.trim().is_empty() {
+    // A name that a narrow screen has cut ends with an ellipsis.
+    let typed = word.trim().trim_end_matches('…').trim_end().to_lowercase();
+    if typed.is_empty() {
         return Err(
             Usage("could not find an agent without a name: `headspace status` lists them".into()).into()
         );
@@ -368,8 +370,6 @@ fn search<'a>(agents: &[&'a AgentView], word: &str) -> Result<&'a AgentView> {
     if let Some(agent) = exact {
         return Ok(agent);
     }
-    // A name that a narrow screen has cut ends with an ellipsis.
-    let typed = word.trim().trim_end_matches('…').trim_end().to_lowercase();
     let spelled = |test: &dyn Fn(&str) -> bool| -> Vec<&'a AgentView> {
         agents.iter().copied().filter(|agent| spellings(agent).iter().any(|name| test(name))).collect()
     };

@@ -50,8 +50,14 @@ pub fn fit_middle(text: &str, columns: usize) -> String {
     }
     let head = end_within(&line, (columns - 1) / 3);
     let tail = columns - 1 - width(&line[..head]);
-    let start = line.char_indices().map(|(at, _)| at).find(|at| width(&line[*at..]) <= tail);
-    format!("{}…{}", &line[..head], &line[start.unwrap_or(line.len())..])
+    let mut room = tail;
+    let fits = |(at, letter): &(usize, char)| {
+        let left = room.checked_sub(width(&line[*at..at + letter.len_utf8()]));
+        room = left.unwrap_or(0);
+        left.is_some()
+    };
+    let start = line.char_indices().rev().take_while(fits).last().map_or(line.len(), |(at, _)| at);
+    format!("{}…{}", &line[..head], &line[start..])
 }
 
 /// As [`fit`], filled with blanks to exactly `columns`.

@@ -76,7 +76,7 @@ const NEEDS_YOU: u8 = 10;
 
 pub fn run(args: &StatusArgs) -> Result<ExitCode> {
     let config = Config::load()?;
-    if args.watch && std::io::stdout().is_terminal() {
+    if args.watch && args.is_screen() && std::io::stdout().is_terminal() {
         return watch_screen(args, &config);
     }
     loop {

@@ -10,7 +10,6 @@ use crate::view::timeline::CallState;
 use headspace_core::model::{AgentId, AgentView, Choice, Group, Row};
 use headspace_core::stamp::Stamp;
 use headspace_core::text::numbers::duration;
-use headspace_core::text::strip_control;
 use headspace_platform::clock::WallClock;
 use headspace_platform::clock::local_clock;
 use headspace_platform::config;
@@ -82,12 +81,14 @@ fn bold() -> Style {
 
 /// The counts, with their words if they fit; at the right, which agent is selected.
 fn header(frame: &mut Frame, area: Rect, app: &TopState) {
+    let position = format!(" {} ", app.position());
     let filter = if app.typing || !app.filter.is_empty() {
-        format!(" /{}{}", strip_control(&app.filter), if app.typing { "▏" } else { "" })
+        let cursor = if app.typing { "▏" } else { "" };
+        let room = usize::from(area.width).saturating_sub(width(&position) + 3);
+        format!(" /{}{cursor}", fit_middle(&app.filter, room))
     } else {
         String::new()
     };
-    let position = format!(" {} ", app.position());
     let room = usize::from(area.width).saturating_sub(width(&position) + width(&filter));
     let counts = |words: bool| -> Vec<Span> {
         let title = if words { " headspace  " } else { " " };
@@ -343,7 +344,9 @@ fn footer(area: Rect, app: &TopState, now: Stamp) -> (Vec<String>, Style) {
     if lines.len() > most {
         // Cut in the middle: the beginning says what it is about, the end what to do, or what was typed last.
         lines = wrap(&fit_middle(&text, columns * most - most), columns);
-        lines.truncate(most);
+        // Lines end at blanks, so there may still be too many.
+        let first = usize::from(most > 1);
+        lines.drain(first..first + lines.len().saturating_sub(most));
     }
     (lines, style)
 }

@@ -261,6 +261,29 @@ fn top_fits_eighty_columns_with_all_counts_and_the_position() {
     shows(&tmux, &pane, "the last agent", |screen| screen.lines().next().unwrap().contains("3/3"));
 }
 
+/// Lines of the footer end at blanks, so they hold less than their columns.
+#[test]
+fn top_shows_the_end_of_what_is_typed() {
+    let board = Installation::new(json!({}));
+    let Some(tmux) = Tmux::new(&board, "tmux.sock") else { return };
+    let dir = board.project("talk", "main");
+    board.send("UserPromptSubmit", "s", &dir, json!({"prompt": "x"}));
+    let pane = top(&board, &tmux, 40, 24);
+    shows(&tmux, &pane, "the agent", |screen| screen.contains("1 working"));
+    // What has only just appeared takes no key.
+    let opened = |screen: &str| {
+        let opened = screen.contains("next prompt for");
+        if !opened {
+            tmux.run(&["send-keys", "-t", &pane, "r"]);
+        }
+        opened
+    };
+    shows(&tmux, &pane, "the dialog", opened);
+    tmux.run(&["send-keys", "-t", &pane, "-l", &"abcdefghijklmnopqrst ".repeat(11)]);
+    tmux.run(&["send-keys", "-t", &pane, "-l", "THEEND"]);
+    shows(&tmux, &pane, "the end", |screen| screen.contains("THEEND"));
+}
+
 #[test]
 fn the_preview_of_top_shows_the_newest_and_scrolls_back() {
     let board = Installation::new(json!({}));

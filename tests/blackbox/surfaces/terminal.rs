@@ -381,6 +381,7 @@ fn what_matches_nothing_or_is_not_known_is_said() {
             (&["status", "--client", "foo"], 2, "there is no such client; known are claude, "),
             (&["status", "--client", "foo", "--json"], 2, "there is no such client; known are claude, "),
             (&["context", "show", "--role", "foo"], 2, "could not use the role \"foo\": there are no roles"),
+            (&["rename", "…", "x"], 2, "could not find an agent without a name"),
             (&["prune", "--days", "x"], 2, "it has to be a whole number"),
         ],
         |(args, ..)| format!("{args:?}"),

@@ -19,6 +19,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -131,7 +132,9 @@ impl Direct {
         if connection.read.is_empty() {
             connection.silent_since = Instant::now();
         }
-        match self.read(&mut connection) {
+        // A bug that one event shows must not end the thread that takes all others: its hook keeps it in the spool.
+        let heard = catch_unwind(AssertUnwindSafe(|| self.read(&mut connection)));
+        match heard.unwrap_or(Heard::Gone) {
             Heard::Event(plain, keeps_open) => {
                 let Plain { event, signal, begun } = *plain;
                 let reply = answer_to(&self.app, Arc::clone(&connection.stream), keeps_open, begun);

@@ -3,10 +3,12 @@
 
 use crate::app_state::AppState;
 use crate::ingest::{body, receive};
+use crate::ledger::new_event::NewEvent;
 use crate::ledger::{AnswerPath, PendingAnswer};
 use crate::reconcile::watcher::HookSignal;
 use headspace_platform::log;
 use headspace_platform::spool::{Record, Spool};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -45,14 +47,11 @@ fn drain(app: &Arc<AppState>, spool: &mut Spool) {
 fn record_all(app: &Arc<AppState>, spool: &Spool, records: &[Record]) -> bool {
     let mut waiting = Vec::new();
     for record in records {
-        let decoded = body::decode(&record.body)
-            .and_then(|body| body::session_id(&body).map(|session_id| (session_id, body)));
-        let Ok((session_id, body)) = decoded else {
+        let Some(event) = event_in(record) else {
             log::line("moved an unreadable spooled event to bad/");
             spool.reject(record);
             continue;
         };
-        let event = receive::event_of(&record.slug, session_id, body);
         let signal = HookSignal::of(&event);
         let mut events = Vec::new();
         if app.reconciler.is_needed_before(&event.name, &signal) {
@@ -68,6 +67,16 @@ fn record_all(app: &Arc<AppState>, spool: &Spool, records: &[Record]) -> bool {
         }
     }
     settle(app, spool, &mut waiting)
+}
+
+/// The event, if it can be read. One that shows a bug counts as unreadable: those behind it must not wait for ever.
+fn event_in(record: &Record) -> Option<NewEvent> {
+    let read = || {
+        let body = body::decode(&record.body).ok()?;
+        let session_id = body::session_id(&body).ok()?;
+        Some(receive::event_of(&record.slug, session_id, body))
+    };
+    catch_unwind(AssertUnwindSafe(read)).ok()?
 }
 
 type SubmittedRecord<'a> = (&'a Record, HookSignal, PendingAnswer);
