@@ -279,13 +279,13 @@ fn secrets() -> Vec<Vec<u8>> {
         files("crates/core/src/mask/tests").into_iter().filter_map(|text| String::from_utf8(text).ok());
     let lines: Vec<String> =
         tables.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
-    let rows = lines.iter().filter_map(|line| line.split_once(" | "));
-    // Long enough for any key.
-    let noise = "a7Bq9Zx2Lm4Rt6Vw8Ky1".repeat(4);
-    rows.map(|(_, row)| {
-        row.replace(['«', '»'], "").replace("\\n", "\n").replace(['{', '}'], &noise).into_bytes()
-    })
-    .collect()
+    let rows = lines.iter().filter_map(|line| Some(line.split_once(" | ")?.1));
+    // Long enough for any key; and longer than any rule reads, in letters of several bytes.
+    let noises = ["a7Bq9Zx2Lm4Rt6Vw8Ky1".repeat(4), "A1é→b2😀".repeat(30)];
+    let filled = |row: &str, noise: &str| {
+        row.replace(['«', '»'], "").replace("\\n", "\n").replace(['{', '}'], noise).into_bytes()
+    };
+    rows.enumerate().map(|(at, row)| filled(row, &noises[usize::from(at % 4 == 3)])).collect()
 }
 
 #[test]

@@ -330,7 +330,17 @@ pub fn stands_for_a_value(bytes: &[u8]) -> bool {
 
 /// An expression: a call, a member, a type.
 fn is_code(bytes: &[u8], next: u8) -> bool {
-    if matches!(next, b'(' | b'[' | b'<') && (is_wordy(bytes) || (is_identifier(bytes) && has_stem(bytes))) {
+    // `parse(`, `parse!(`
+    let called = bytes.strip_suffix(b"!").unwrap_or(bytes);
+    if matches!(next, b'(' | b'[' | b'<') && (is_wordy(called) || (is_identifier(bytes) && has_stem(bytes))) {
+        return true;
+    }
+    // `__u32`, `Rc::new`, `::core::ffi::c_int`, `0x04`
+    let hex = |digits: &[u8]| digits.len() <= 8 && digits.iter().all(u8::is_ascii_hexdigit);
+    if bytes.strip_prefix(b"0x").is_some_and(hex)
+        || bytes.starts_with(b"__") && is_identifier(bytes)
+        || is_scoped(bytes)
+    {
         return true;
     }
     let inner = bytes.strip_prefix(b"&").or_else(|| bytes.strip_prefix(b"!")).unwrap_or(bytes);
@@ -351,6 +361,13 @@ fn is_code(bytes: &[u8], next: u8) -> bool {
     let short = |part: &[u8]| part.len() <= 3 && part.iter().all(u8::is_ascii_lowercase);
     let capitals = |part: &[u8]| part.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_');
     members && parts.all(|part| is_wordy(part) || short(part) || capitals(part))
+}
+
+/// Names with `::` between them, none of them random.
+fn is_scoped(bytes: &[u8]) -> bool {
+    let mut parts = bytes.split(|byte| *byte == b':');
+    memchr::memmem::find(bytes, b"::").is_some()
+        && parts.all(|part| part.is_empty() || (is_identifier(part) && !is_random(part)))
 }
 
 fn is_identifier(bytes: &[u8]) -> bool {
