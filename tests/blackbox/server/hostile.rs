@@ -3,7 +3,7 @@
 use headspace_test_support::{
     Home, Response, Server, allow_many_connections, each_row, event, request, wait_until,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -434,4 +434,38 @@ fn a_fifo_in_the_spool_stops_nothing() {
     wait_until("the spooled event", || server.get("/hook/status")["events_received"] == 1);
     assert!(!fifo.exists());
     still_well(&server);
+}
+
+/// A secret that is longer than any rule reads, in letters of several bytes: neither it nor what stands behind it in the
+/// spool waits for ever, and it is masked whole, spooled or stored.
+#[test]
+fn a_secret_of_many_letters_stops_nothing() {
+    let home = Home::with_port(json!({}));
+    let run = |session: &str, command: String| {
+        home.send(
+            "PreToolUse",
+            session,
+            home.path(),
+            json!({"tool_name": "Bash", "tool_input": {"command": command}}),
+        );
+    };
+    for pad in ["", "a", "ab", "abc"] {
+        run("odd", format!("curl -u me:A1b2C3{pad}{}", "é→😀".repeat(100)));
+    }
+    run("behind", "npm test".into());
+    let spooled = home.spooled();
+    assert_eq!(spooled.len(), 5);
+    assert!(spooled.iter().all(|(_, body)| !body.to_string().contains("é→")), "{spooled:?}");
+    let server = home.serve();
+    let commands = || -> Vec<String> {
+        let events = server.get("/api/events?limit=100");
+        let events = events["events"].as_array().unwrap().iter();
+        let command = |event: &Value| Some(event["body"]["tool_input"]["command"].as_str()?.to_owned());
+        events.filter_map(command).collect()
+    };
+    wait_until("all five", || commands().len() == 5);
+    run("odd", format!("curl -u me:A1b2C3{}", "é→😀".repeat(100)));
+    let all = commands();
+    assert_eq!(all.iter().filter(|command| *command == "curl -u me:[masked:password]").count(), 5, "{all:?}");
+    assert_eq!(all.iter().filter(|command| *command == "npm test").count(), 1, "{all:?}");
 }

@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 /// Runs a command on a terminal of its own, types `input`, and gives what it showed and its exit code.
 pub fn on_terminal(command: Command, input: &str) -> (String, Option<i32>) {
@@ -129,6 +130,15 @@ impl Drop for Tmux {
     fn drop(&mut self) {
         if self.socket.exists() {
             let _ = self.command(&["kill-server"]).output();
+            // Whoever starts another one of this name at once may meet the one that ends.
+            let gone = |said: std::process::Output| {
+                let said = String::from_utf8_lossy(&said.stderr).into_owned();
+                said.contains("no server running") || said.contains("error connecting")
+            };
+            let end = Instant::now() + Duration::from_secs(5);
+            while !self.command(&["list-sessions"]).output().is_ok_and(gone) && Instant::now() < end {
+                std::thread::sleep(Duration::from_millis(5));
+            }
         }
     }
 }

@@ -58,32 +58,36 @@ impl Checkpoint {
         Checkpoint { copier: copier.ok(), last_look: Instant::now() }
     }
 
-    /// Copies if it is time; call it after about every COMMIT, as it costs a microsecond or two.
-    pub fn see(&mut self, db: &Connection) -> Result<()> {
-        let Some(copier) = &mut self.copier else { return Ok(()) };
+    /// Copies if it is time; call it after about every COMMIT, as it costs a microsecond or two. Not unless `is_whole`: what
+    /// is missing in the log would spoil the database. `false`: it is not.
+    pub fn see(&mut self, db: &Connection, is_whole: impl FnOnce() -> bool) -> Result<bool> {
+        let Some(copier) = &mut self.copier else { return Ok(true) };
         let was_at_work = copier.at_work;
         let mut log = checkpoint(db, "NOOP")?;
         let much = log.all > WRITER_MUST_COPY_AT && log.all - log.copied > WRITER_COPIES_UP_TO;
         if copier.is_at_work() {
             if !much {
-                return Ok(());
+                return Ok(true);
             }
             copier.wait();
             log = checkpoint(db, "NOOP")?;
         }
         if !much && !was_at_work && self.last_look.elapsed() < LOOK_AT_LOG_EVERY {
-            return Ok(());
+            return Ok(true);
         }
         self.last_look = Instant::now();
         if log.all < MOVE_LOG_AT_PAGES || log.copied == log.all {
-            return Ok(());
+            return Ok(true);
+        }
+        if !is_whole() {
+            return Ok(false);
         }
         if log.all - log.copied <= WRITER_COPIES_UP_TO || log.all > WRITER_MUST_COPY_AT {
             checkpoint(db, "PASSIVE")?;
         } else {
             copier.at_work = copier.ask.send(()).is_ok();
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Copies everything and removes the log.

@@ -125,7 +125,10 @@ impl Writer {
             self.write_rows();
         }
         self.tidy();
-        let seen = self.checkpoint.as_mut().map_or(Ok(()), |checkpoint| checkpoint.see(&self.db));
+        let is_whole = || self.files.changed(&self.db) != FilesChanged::LogEmptied;
+        let seen = self.checkpoint.as_mut().map_or(Ok(true), |checkpoint| checkpoint.see(&self.db, is_whole));
+        let seen =
+            seen.and_then(|whole| if whole { Ok(()) } else { self.begin_again(FilesChanged::LogEmptied) });
         if let Err(error) = seen {
             self.note(&error, "could not checkpoint the database");
         }
@@ -133,6 +136,13 @@ impl Writer {
 
     fn finish(&mut self) {
         self.write_rows();
+        // What is missing in the log must not get into the database.
+        if self.checkpoint.is_some()
+            && self.files.changed(&self.db) == FilesChanged::LogEmptied
+            && let Err(error) = self.begin_again(FilesChanged::LogEmptied)
+        {
+            return self.note(&error, "could not checkpoint the database");
+        }
         self.ledger.published.log.stop();
         let Some(checkpoint) = self.checkpoint.take() else { return };
         let optimized = self.db.execute_batch("PRAGMA optimize").map_err(Into::into);
