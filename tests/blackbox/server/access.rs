@@ -206,14 +206,19 @@ fn a_link_logs_a_browser_in_once() {
     assert_eq!(status(&server, cookie), 403);
 }
 
+/// What a browser has after it was let in once.
+fn cookie_of_a_browser(server: &Server) -> String {
+    let code = server.post("/api/login-code", &json!({})).json()["code"].as_str().unwrap().to_owned();
+    let login = server.request("GET", &format!("/login?code={code}"), &[], None);
+    login.header("set-cookie").unwrap().split(';').next().unwrap().to_owned()
+}
+
 /// A browser sends its cookies to whoever has the port while the server does not run.
 #[test]
 fn another_user_gets_in_with_no_cookie() {
     let home = Home::new();
     let server = home.serve();
-    let code = server.post("/api/login-code", &json!({})).json()["code"].as_str().unwrap().to_owned();
-    let login = server.request("GET", &format!("/login?code={code}"), &[], None);
-    let cookie = login.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let cookie = cookie_of_a_browser(&server);
     let with_cookie: [&[(&str, &str)]; 2] =
         [&[("Cookie", &cookie)], &[("Cookie", &cookie), ("X-Forwarded-For", "192.0.2.7")]];
     for headers in with_cookie {
@@ -243,9 +248,7 @@ fn another_user_gets_in_with_no_cookie() {
 fn another_user_gets_in_neither_from_another_address_nor_by_hanging_up_early() {
     let home = Home::new();
     let server = home.serve();
-    let code = server.post("/api/login-code", &json!({})).json()["code"].as_str().unwrap().to_owned();
-    let login = server.request("GET", &format!("/login?code={code}"), &[], None);
-    let cookie = login.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let cookie = cookie_of_a_browser(&server);
     let headers = [("Cookie", cookie.as_str())];
     let loopback = Ipv4Addr::LOCALHOST;
     match network_address() {
@@ -374,9 +377,7 @@ fn a_new_token_is_used_without_a_restart() {
         request(server.port, "GET", "/health", &[("Authorization", &bearer)], None)
     };
     let old = std::fs::read_to_string(home.state().join("token")).unwrap();
-    let code = server.post("/api/login-code", &json!({})).json()["code"].as_str().unwrap().to_owned();
-    let login = server.request("GET", &format!("/login?code={code}"), &[], None);
-    let cookie = login.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let cookie = cookie_of_a_browser(&server);
     let unused = server.post("/api/login-code", &json!({})).json()["code"].as_str().unwrap().to_owned();
     let Some(first) = as_another_user(server.port, &ask(old.trim()), true) else { return skip(ONLY_ROOT) };
     assert_eq!(first, "HTTP/1.1 200 OK");

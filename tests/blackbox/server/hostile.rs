@@ -437,7 +437,7 @@ fn a_fifo_in_the_spool_stops_nothing() {
 }
 
 /// A secret that is longer than any rule reads, in letters of several bytes: neither it nor what stands behind it in the
-/// spool waits for ever, and it is masked whole, spooled or stored.
+/// spool waits forever, and it is masked whole, spooled or stored.
 #[test]
 fn a_secret_of_many_letters_stops_nothing() {
     let home = Home::with_port(json!({}));

@@ -69,7 +69,7 @@ fn record_all(app: &Arc<AppState>, spool: &Spool, records: &[Record]) -> bool {
     settle(app, spool, &mut waiting)
 }
 
-/// The event, if it can be read. One that shows a bug counts as unreadable: those behind it must not wait for ever.
+/// The event, if it can be read. One that shows a bug counts as unreadable: those behind it must not wait forever.
 fn event_in(record: &Record) -> Option<NewEvent> {
     let read = || {
         let body = body::decode(&record.body).ok()?;
